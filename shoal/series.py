@@ -409,7 +409,7 @@ def _added(
 
 def _refuse_other_columns(read: Table, policy: Policy, held: series_folder.Folder) -> None:
     """InputError for a table whose part would not have the columns of the part before."""
-    part = pl.scan_csv(held.release(held.parts), infer_schema=False, with_column_names=unquoted)
+    part = pl.scan_csv(held.release(held.parts), infer_schema=False, glob=False, with_column_names=unquoted)
     before = part.collect_schema().names()
     now = [c for c in read.columns if c not in policy.identifiers]
     if new := [c for c in now if c not in before]:
@@ -523,7 +523,7 @@ def _new_elsewhere(
         path = scratch / "published.parquet"
         asked = replace(policy, identifiers=left, insensitive=carried, numeric_stars="text")
         prepare(data, asked, target=path, carried=looked, progress=progress).write(path, record=False)
-        shown, made = pl.exclude(_NUMBER), pl.scan_parquet(path)
+        shown, made = pl.exclude(_NUMBER), pl.scan_parquet(path, glob=False)
         for name, kind in made.collect_schema().items():
             _as_text(pl.Series(name, dtype=kind))  # refuses; inside the plan, Polars would add words of its own
         texts = shown.map_batches(_as_text, return_dtype=pl.String, is_elementwise=True)

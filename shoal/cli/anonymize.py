@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -259,7 +260,7 @@ def _releases_of(certificate: Path) -> list[Path]:
 
     if certificate.name == SERIES:
         return [certificate.parent] if part_numbers(certificate.parent) else []
-    near = sorted(certificate.parent.glob(f"{certified_name(certificate)}.*"))
+    near = sorted(certificate.parent.glob(f"{escape(certified_name(certificate))}.*"))
     return [p for p in near if not (is_json(p) or is_page(p)) and p.is_file()]
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from glob import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -433,7 +434,8 @@ def apply(
     present(new, folders=True)
     known = shoal.Recoder.read(recoder)
     papers, read = Documents.next_to(output, certificate, not kept.no_record), [recoder, new, order.secret]
-    trees = [p for p in sorted(recoder.parent.glob(f"{recoder.stem}.*.csv")) if p != output]  # where save writes them
+    near = sorted(recoder.parent.glob(f"{escape(recoder.stem)}.*.csv"))  # where save writes hierarchies
+    trees = [p for p in near if p != output]
     force = repeated([(output, TABLE), *papers.wanted()], [*read, *trees, *after.after], overwrite=force)
     papers.check([(output, TABLE)], read, overwrite=force)
     secret = None if order.secret is None else read_secret(order.secret)

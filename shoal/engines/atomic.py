@@ -241,13 +241,13 @@ def publish_together(pieces: Sequence[Piece], *, closed: int = 0) -> None:
         clear_stale(folder)
     stood = {target: _state(target) for target in targets}
     for target in targets:
-        with _named_errors(target):
+        with named_errors(target):
             refuse_read_only(target)
     made: list[Path] = []
     beside: list[tuple[Path, Path]] = []
     try:
         for piece, target in zip(pieces, targets, strict=True):
-            with _named_errors(target):
+            with named_errors(target):
                 temporary = folder_next_to(target) if piece.folder else _temporary(target)
                 made.append(temporary)
                 own = [(temporary.with_suffix(side), target.with_suffix(side)) for side in piece.sides]
@@ -258,7 +258,7 @@ def publish_together(pieces: Sequence[Piece], *, closed: int = 0) -> None:
                     piece.judge(temporary)
                 except VerificationError as error:
                     raise VerificationError(str(error).replace(temporary.name, target.name)) from None
-            with _named_errors(target):
+            with named_errors(target):
                 for one, name in [*(pair for pair in own if pair[0].exists()), (temporary, target)]:
                     _flush(one, name, closed | (SHARED if piece.private else 0))
         whole = [pair for pair in beside if pair[0].exists()]
@@ -316,15 +316,15 @@ def _rename(temporaries: Sequence[Path], targets: Sequence[Path], made: list[Pat
     try:
         kept = []
         for target in targets:
-            with _named_errors(target):
+            with named_errors(target):
                 kept.append(_copy_kept(target, made))
         for temporary, target, old in zip(temporaries, targets, kept, strict=True):
-            with _named_errors(target):
+            with named_errors(target):
                 swap = target.is_dir() and temporary.is_dir()
                 done.append((target, temporary if swap else old, temporary.stat().st_ino))
                 _give_name(temporary, target)
         for target in targets:
-            with _named_errors(target):
+            with named_errors(target):
                 sync_folder(target.parent)
     except BaseException:
         for target, old, new in reversed(done):
@@ -416,7 +416,7 @@ def _flush(temporary: Path, target: Path, closed: int) -> None:
 
 
 @contextlib.contextmanager
-def _named_errors(target: Path) -> Iterator[None]:
+def named_errors(target: Path) -> Iterator[None]:
     """Convert errors of the system or a library to a sentence that names the target and not the temporary file."""
     try:
         yield

@@ -132,7 +132,8 @@ def as_text(values: pl.Series) -> pl.Series:
     if values.dtype.is_nested():
         raise cannot_group(values.name, _kind_name(values.dtype), "")
     if values.dtype.is_float():
-        whole = (values == values.floor()) & (values.abs() < _WHOLE)
+        wide = values.cast(pl.Float64)  # Polars doesn't round floats of 16 bits down
+        whole = (wide == wide.floor()) & (wide.abs() < _WHOLE)
         digits = values.cast(pl.Int64, strict=False).cast(pl.String)
         return digits.zip_with(whole.fill_null(False), values.cast(pl.String))
     if values.dtype == pl.Time:

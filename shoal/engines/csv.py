@@ -454,8 +454,13 @@ def _examined(content: bytes | Path, separator: str, name: str) -> FileStructure
         return examine(stream, separator, name)
 
 
-def structure_of(source: Source, separator: str | None, encoding: str | None) -> tuple[FileStructure, str]:
-    """(structure, separator) of a CSV that another engine will read, with the same checks, in slices."""
+def structure_of(
+    source: Source, separator: str | None, encoding: str | None, *, rows: bool = True
+) -> tuple[FileStructure, str]:
+    """(structure, separator) of a CSV that another engine will read, with the same checks, in slices.
+
+    rows  whether a header without rows is refused
+    """
     try:
         with source.open() as stream:
             separator = separator or sniff(stream, source.name)
@@ -463,7 +468,7 @@ def structure_of(source: Source, separator: str | None, encoding: str | None) ->
             found = examine(stream, separator, source.name, codec=codec_of(encoding))
     except _BROKEN as error:
         raise InputError(f"{source.name!r} cannot be read ({type(error).__name__})") from None
-    refuse_unlikely(found, separator, source.name)
+    refuse_unlikely(found, separator, source.name, rows=rows)
     return found, separator
 
 

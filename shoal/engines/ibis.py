@@ -458,12 +458,15 @@ def _text(column: Any, backend: str, all_differ: bool) -> Any:
         nan = [] if backend in ("mysql", "mssql") else [wide.isnan()]
         whole = wide.floor().cast("int64")
         rest = ((wide - whole) * PARTS).floor().cast("int64")
-        near = (wide.abs() < WHOLE, _joined([whole.cast("string"), ibis.literal("."), rest.cast("string")]))
+        parts = [whole.cast("string"), ibis.literal("."), rest.cast("string")]
+        is_near = wide.abs() < WHOLE
         if all_differ:
             own = [(wide.isnull(), ibis.null("string")), *((odd, "nan") for odd in nan)]
-            return ibis.cases(*own, near, else_=wide.cast("string"))
+            zero = (wide == 0, "0")  # negative or not
+            shown = wide.cast("string")  # some databases show fewer digits than ``parts`` have
+            return ibis.cases(*own, zero, (is_near, _joined([*parts, ibis.literal(":"), shown])), else_=shown)
         none = reduce(or_, nan, wide.isnull())
-        return ibis.cases((none, ibis.null("string")), near, (wide > 0, "far"), else_="-far")
+        return ibis.cases((none, ibis.null("string")), (is_near, _joined(parts)), (wide > 0, "far"), else_="-far")
     if kind.is_timestamp() and backend != "mssql":  # SQL Server counts seconds in 32 bits
         return _micros(column, backend).cast("string")
     if kind.is_boolean():

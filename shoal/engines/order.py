@@ -454,7 +454,7 @@ def portable(series: pl.Series) -> pl.Series:
 
     Integers, booleans, dates, decimals, times of day, and texts are unchanged; moments are microseconds since 1970;
     bytes are hexadecimal digits. Floats are their whole part and their fraction in units of 2^-52, and above 2^53 only
-    their sign. For lists and structures, the text depends on the engine.
+    their sign. For lists, structures, and spans of time, the text depends on the engine.
     """
     kind = series.dtype
     if kind.is_float():

@@ -473,7 +473,10 @@ def _measured(series: pl.Series, texts: Sequence[str]) -> bool:
         if numbers.null_count() > series.null_count():
             return decimal_mark(series, texts)[0] is not None
         series = numbers
-    return series.dtype.is_numeric() and bool((series != series.floor()).any())
+    if not series.dtype.is_numeric():
+        return False
+    wide = series.cast(pl.Float64)  # Polars doesn't round floats of 16 bits down
+    return bool((wide != wide.floor()).any())
 
 
 def _filled(series: pl.Series) -> tuple[int, int]:

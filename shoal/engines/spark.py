@@ -30,6 +30,11 @@ from shoal.paths import without_secrets
 
 OLDEST = 4
 _ANSWER = "number int, held binary"
+_ILLEGAL = {  # types of Parquet in Spark's words -> the type in Arrow's words, and in ours, and a way out
+    "TIMESTAMP(NANOS": ("timestamp[ns", "moments in nanoseconds", "save them in microseconds"),
+    "TIME(": ("time64", "times of day", "cast them to text"),
+    "FLOAT16": ("halffloat", "floats of 16 bits", "save them with 32 bits"),
+}
 _SENT = 1 << 20  # bytes of tasks in one frame that is sent to the executors; Spark sends at most 128 MB at once
 _OPAQUE = ("time", "interval")  # suffixes of the names of types that other tables can't group
 _JOBS = 4  # jobs that run on executors at the same time
@@ -239,9 +244,14 @@ def read(checked: CheckedFiles, scope: Scope) -> Any:
     reader = running.read.option("__globPaths__", "false")
     paths = [str(source.path.absolute()) for source in parts.sources]
     if not checked.found:
-        frame, parts_of_a_second = reader.parquet(*paths), {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-        for name, unit in checked.durations.items():
-            seconds = f"{_Spark.sql.name(name)} / {parts_of_a_second[unit]}"
+        try:
+            frame = reader.parquet(*paths)
+            columns = frame.columns  # a server of Connect reads the types only now
+        except Exception as error:  # Spark's own message may quote the path
+            raise _illegal(checked, error) from None
+        parts_of_a_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+        for name in filter(checked.durations.get, columns):
+            seconds = f"{_Spark.sql.name(name)} / {parts_of_a_second[checked.durations[name]]}"
             frame = frame.withColumn(name, expr(f"make_dt_interval(0, 0, 0, {seconds})"))
         return frame
     return reader.schema(StructType([StructField(name, StringType()) for name in checked.names])).csv(
@@ -261,6 +271,16 @@ def read(checked: CheckedFiles, scope: Scope) -> Any:
         maxCharsPerColumn=-1,
         maxColumns=max(20_480, len(checked.names) + 1),
     )
+
+
+def _illegal(checked: CheckedFiles, error: Exception) -> InputError:
+    """The error for Parquet that Spark doesn't read, with the first column of a type that this version lacks."""
+    name, out = checked.parts.name, "or leave ⟨engine='spark'⟩ out"
+    for word, (kind, what, way) in _ILLEGAL.items():
+        columns = [column for column, own in checked.kinds.items() if own.startswith(kind)]
+        if word in str(error) and columns:
+            return InputError(f"{name!r}: column {columns[0]!r} holds {what}, which Spark does not read; {way}, {out}")
+    return InputError(f"Spark cannot read {name!r} as Parquet ({type(error).__name__}); save it as CSV, {out}")
 
 
 def read_remote(path: str, scope: Scope) -> Any:

@@ -33,7 +33,7 @@ class CheckedFiles(NamedTuple):
     found      structure of each CSV part; empty for Parquet
     separator  of CSV parts
     codec      "utf-8", "latin-1", or "cp1252"
-    durations  column of durations in Parquet -> their unit; engines would read plain numbers
+    kinds      column of Parquet -> its type, as Arrow writes it
     """
 
     parts: FilesOfTable
@@ -41,7 +41,12 @@ class CheckedFiles(NamedTuple):
     found: tuple[FileStructure, ...]
     separator: str | None
     codec: str
-    durations: Mapping[str, str]
+    kinds: Mapping[str, str]
+
+    @property
+    def durations(self) -> dict[str, str]:
+        """The columns of durations in Parquet, and their units. Engines would read plain numbers."""
+        return {name: kind[9:-1] for name, kind in self.kinds.items() if kind.startswith("duration")}
 
     @property
     def columns(self) -> list[str]:
@@ -65,11 +70,10 @@ def look(parts: FilesOfTable, separator: str | None, encoding: str | None, engin
     names: tuple[str, ...] | None = None
     given = one_character(separator)
     found: list[FileStructure] = []
-    kinds: Any = None
-    durations: dict[str, str] = {}
+    kinds: list[str] = []
     for source in parts.sources:
         if parts.kind == "csv":
-            structure, given = structure_of(source, given, encoding)
+            structure, given = structure_of(source, given, encoding, rows=len(parts.sources) == 1)
             found.append(structure)
             here = structure.names
             if engine == "DuckDB" and structure.crlf and structure.lf - structure.leading > 0:
@@ -86,13 +90,10 @@ def look(parts: FilesOfTable, separator: str | None, encoding: str | None, engin
             schema = _parquet_schema(source)
             here = tuple(schema.names)
             types = [str(kind) for kind in schema.types]
-            if kinds is not None and here == names and types != kinds:
+            if here == names and types != kinds:
                 other = next(n for n, a, b in zip(here, types, kinds, strict=True) if a != b)
                 raise InputError(f"{source.name!r}: column {other!r} is of another type than in the first part")
             kinds = types
-            durations = {
-                name: kind[9:-1] for name, kind in zip(here, types, strict=True) if kind.startswith("duration")
-            }
         if names is None:
             if repeated := [key for key in parts.keys if key in here]:
                 parts = _once(parts, repeated)
@@ -101,7 +102,10 @@ def look(parts: FilesOfTable, separator: str | None, encoding: str | None, engin
         elif here != names:
             raise InputError(f"{source.name!r} has other columns, or in another order, than the first part")
     assert names is not None
-    return CheckedFiles(parts, names, tuple(found), given if found else None, codec_of(encoding), durations)
+    if found and not any(one.records for one in found):
+        raise InputError(f"{parts.name!r} has headers and no rows, so there is nothing to publish")
+    typed = dict(zip(names, kinds, strict=False))
+    return CheckedFiles(parts, names, tuple(found), given if found else None, codec_of(encoding), typed)
 
 
 def _once(parts: FilesOfTable, repeated: Sequence[str]) -> FilesOfTable:
@@ -160,6 +164,15 @@ def _parquet_schema(source: Source) -> Any:
         raise MissingDependencyError.needed("pyarrow", "Parquet through an engine", "duckdb") from None
     try:
         return parquet.read_schema(source.path)
+    except pyarrow.ArrowNotImplementedError as error:
+        held = pl.scan_parquet(source.path, glob=False, hive_partitioning=False).collect_schema()
+        wide = [n for n, kind in held.items() if kind in (pl.Int128, pl.UInt128)]
+        if not wide:
+            raise wrong_format(source.name, "Parquet", error) from None
+        raise InputError(
+            f"{source.name!r}: column {wide[0]!r} holds integers of 128 bits, which only the Polars engine reads, one "
+            "file at a time; cast it to text or to a decimal"
+        ) from None
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise wrong_format(source.name, "Parquet", error) from None
 

@@ -230,7 +230,7 @@ class Ledger:
             )
         return cls(
             number=content["number"],
-            lines=(*before.lines, pl.scan_parquet(folder / PERSONS)),
+            lines=(*before.lines, pl.scan_parquet(folder / PERSONS, glob=False)),
             waiting={str(p): int(n) for p, n in content["waiting"].items()},
             units=[(str(t), str(p), int(n)) for t, p, n in content["units"]],
             tables=(*before.tables, str(content.get("table", ""))),  # series of earlier versions have none

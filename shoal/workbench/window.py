@@ -68,7 +68,7 @@ STYLE = """
 """
 
 FILLING = ("rows", "singled", "pairs")  # jobs that fill a page when it is drawn
-CLOSING = "document.querySelectorAll('.wb-refusal button').forEach(button => button.click())"
+CLOSING = "document.querySelectorAll('.wb-refusal-%s button').forEach(button => button.click())"
 
 
 class LongWork:
@@ -146,7 +146,7 @@ class Window:
         self.redo: Any = None
         self.client: Any = None
         self.refusals = 0  # shown so far
-        self.open_refusal = False
+        self.closed = 0  # of these, the ones that no longer matter
 
     async def ask(self, job: str, progress: Any = None, *, long: bool = False, **arguments: Any) -> Any:
         """The answer of a job; None if it is refused, with a message on the page.
@@ -180,18 +180,20 @@ class Window:
             window._notify(words, bad, bad or stays)
 
     def close_refusals(self) -> None:
-        """Close the refusals on the page, because what was refused has succeeded, or another message follows."""
-        if self.open_refusal:
-            self.open_refusal = False
+        """Close the refusals on the page, because what was refused has succeeded, or another message follows.
+
+        A script reaches the page after a message that follows it, so it names the refusals that it closes.
+        """
+        if self.closed < self.refusals:
             with self.client:
-                ui.run_javascript(CLOSING)
+                ui.run_javascript(CLOSING % self.closed)
+            self.closed = self.refusals
 
     def _notify(self, words: str, bad: bool, stays: bool) -> None:
         self.refusals += bad
-        self.open_refusal |= bad
         with self.client:
             ui.notify(words, type="negative" if bad else "positive", timeout=0 if stays else 3000,
-                      multi_line=True, position="top", classes="wb-refusal" if bad else "",
+                      multi_line=True, position="top", classes=f"wb-refusal-{self.closed}" if bad else "",
                       actions=[{"label": "Close", "color": "white", "noCaps": True}])  # fmt: skip
 
     def _say_the_rest(self) -> None:

@@ -119,6 +119,7 @@ def test_what_no_such_run_wrote_is_not_replaced(folder: Path) -> None:
          lambda: Path("age.csv").write_text(Path("age.csv").read_text().replace("to", "-"))),
         ("cellular people.csv --columns age --r 5 --setup-cost 1 -o cc.csv", lambda: Path("cc.csv").unlink()),
         ("apply recoder.toml people.csv -o july.csv", append("recoder.toml", "\n")),
+        ("apply 'recoder[1].toml' people.csv -o july.csv", append("recoder[1].age.csv", "\n")),
         ("anonymize 'part*.csv' --glob --engine duckdb --policy p.toml -o folder --parts parquet",
          lambda: shutil.copy("people.csv", "part3.csv")),
         ("anonymize people.csv --policy p.toml -o people.parquet",
@@ -129,7 +130,7 @@ def test_what_no_such_run_wrote_is_not_replaced(folder: Path) -> None:
 def test_every_problem_is_done_once(folder: Path, line: str, change: Callable[[], object]) -> None:
     if line.startswith("apply"):
         learned = "--quasi age,zip --identifiers name --insensitive disease --hierarchy age=age.csv"
-        assert run("fit", "people.csv", *learned.split(), "--k", "5", "-o", "recoder.toml").returncode == 0
+        assert run("fit", "people.csv", *learned.split(), "--k", "5", "-o", shlex.split(line)[1]).returncode == 0
     if "--glob" in line:
         pytest.importorskip("duckdb")
         for i in (1, 2):

@@ -140,6 +140,13 @@ def test_a_policy_that_is_a_certificate_asks_before_a_second_release(months: tup
     assert "--after RELEASE" in done.said
 
 
+def test_a_certificate_whose_name_is_a_pattern_asks_too(months: tuple[Path, Path], tmp_path: Path) -> None:
+    shoal.anonymize(months[0], **SETTINGS, identifiers=["id"], publish="ranges").write(tmp_path / "one[1].csv")
+    said = ["anonymize", months[1], "--policy", tmp_path / "one[1].certificate.json", "-o", tmp_path / "n.csv"]
+    run(*said).refused(1, "together with the earlier releases")
+    assert not (tmp_path / "n.csv").exists()
+
+
 def test_a_series_stands_for_all_its_parts(tmp_path: Path) -> None:
     asked = {**SETTINGS, "publish": "ranges"}
     policy = shoal.Policy(**{n: v for n, v in asked.items() if n != "seed"})

@@ -232,6 +232,22 @@ def test_numbers_of_any_size_nan_and_moments_are_grouped_and_filled(
     connection.disconnect()
 
 
+@pytest.mark.parametrize("role", ["quasi_identifiers", "sensitive"])
+def test_numbers_that_hardly_differ_are_grouped_as_in_memory(connection: Any, role: str, tmp_path: Path) -> None:
+    weights = [0.3, 0.1 + 0.2, 0.0, -0.0, 1e-300, 2e-300, -1e-300, 0.1]
+    frame = people().with_columns(weight=pl.Series([weights[i * i % 7 + i % 2] for i in range(240)]))
+    asked: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": [], "k": 3, "effort": "fast", "seed": 4}
+    asked |= {"insensitive": ["row"], "secret": SECRET, role: [*(["age"] if role != "sensitive" else []), "weight"]}
+    asked["identifiers"] = [name for name in frame.columns if name not in ("age", "row", "weight")]
+    native, expected = held(connection, frame), shoal.anonymize(frame, **asked)
+    release = shoal.anonymize(native, **asked)
+    assert release.loss == expected.loss
+    release.write(tmp_path / "r.csv")
+    expected.write(tmp_path / "e.csv")
+    assert alike(*(pl.read_csv(tmp_path / name, infer_schema=False) for name in ("r.csv", "e.csv")))
+    assert shoal.verify(tmp_path / "r.csv", original=native).holds
+
+
 @pytest.mark.parametrize("backend", ["duckdb", "postgres"])
 def test_a_table_that_is_brought_to_a_database_may_have_names_with_percent_signs(
     backend: str, request: pytest.FixtureRequest

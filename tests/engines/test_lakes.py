@@ -268,6 +268,26 @@ def test_a_commit_that_fails_leaves_what_was_there(place: Place, monkeypatch: py
     assert len(list(Path().rglob("*.parquet"))) == 1
 
 
+@pytest.mark.parametrize("made", [0, 1])
+def test_a_full_disk_is_named_by_the_table(place: Place, made: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before its file has a name in the folder of its own, and before it has one in the table."""
+    release, whole, done = shoal.anonymize(frame(), **ASKED), os.replace, []
+
+    def full(one: Any, other: Any) -> None:
+        if Path(other).suffix == ".parquet":
+            done.append(other)
+            if len(done) > made:
+                raise OSError(28, "No space left on device")
+        whole(one, other)
+
+    monkeypatch.setattr("shoal.engines.atomic.os.replace", full)
+    with pytest.raises(OSError, match=r"no space left in '[^']*' for 'out', which is as it was") as told:
+        release.write(place.target("out"))
+    assert ".shoal" not in str(told.value)
+    assert place.versions("out") == 0
+    assert not list(Path().rglob("*.parquet"))
+
+
 @pytest.mark.parametrize("moment", ["copied", "committed"])
 def test_killed_while_it_commits_the_table_shows_judged_versions_alone(place: Place, moment: str) -> None:
     first = shoal.anonymize(frame(), **ASKED)

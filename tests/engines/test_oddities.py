@@ -165,6 +165,30 @@ def test_numbers_of_more_digits_than_other_tables_hold_stay(kind: str, first: st
         assert shoal.verify(tmp_path / f"r{ending}", record, made).holds
 
 
+@pytest.mark.parametrize("role", ["quasi_identifiers", "sensitive"])
+@pytest.mark.parametrize("publish", ["stars", "ranges"])
+def test_floats_of_16_bits_keep_their_fractions(publish: str, role: str, tmp_path: Path) -> None:
+    halves = pl.Series([1.5, 2.5, 0.1, -0.0], dtype=pl.Float16)
+    table = pl.DataFrame({"v": pl.concat([halves] * 6), "s": ["x", "y"] * 12})
+    asked = {"quasi_identifiers": ["s"], "sensitive": [], "k": 2, "publish": publish} | {role: ["v"]}
+    asked["insensitive"] = ["s"] if role == "quasi_identifiers" else []
+    shoal.anonymize(table, asked).write(tmp_path / "r.csv")
+    assert set(pl.read_csv(tmp_path / "r.csv", infer_schema=False)["v"]) == {"1.5", "2.5", "0.099975586", "0"}
+    assert shoal.verify(tmp_path / "r.csv", original=table).holds
+
+
+@pytest.mark.parametrize("kind", [pl.Int128, pl.UInt128])
+def test_integers_of_128_bits_are_refused_by_name_where_duckdb_reads(kind: Any, tmp_path: Path) -> None:
+    table = pl.DataFrame({"q": ["a", "b"] * 4, "n": pl.Series([2**70, 5] * 4, dtype=kind)})
+    path = tmp_path / "a b#[x]*?.parquet"
+    with path.open("wb") as file:
+        table.write_parquet(file)
+    asked = {"quasi_identifiers": ["q"], "insensitive": ["n"], "k": 2}
+    with pytest.raises(InputError, match=r"column 'n' holds integers of 128 bits, .* cast it to text or to a decimal"):
+        shoal.anonymize(path, asked, engine="duckdb")
+    assert shoal.anonymize(path, asked).audit.k >= 2
+
+
 def test_a_proposed_policy_is_toml_whatever_columns_are_called(tmp_path):
     from shoal.engines.propose import looked_at, write_policy
 

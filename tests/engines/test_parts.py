@@ -197,6 +197,22 @@ def test_columns_in_the_names_of_folders_are_text(tmp_path: Path) -> None:
     assert {s for _, _, s in release.table.fetchall()} == {"a b"}
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("at", ["o", "p0-", "z"])
+def test_a_part_without_rows_is_a_part(tmp_path: Path, ending: str, at: str) -> None:
+    """As an engine leaves them whose partitions are empty."""
+    full, none = people(60, carried=False), tmp_path / "none"
+    folder = in_parts(full, tmp_path / "in", ending)
+    in_parts(full.clear(), none, ending)
+    (none / f"p0.{ending}").rename(folder / f"{at}.{ending}")
+    release = shoal.anonymize(folder, **ASKED, secret=SECRET)
+    assert release.loss == shoal.anonymize(full, **ASKED, secret=SECRET).loss
+    release.write(tmp_path / f"r.{ending}")
+    assert shoal.verify(tmp_path / f"r.{ending}", original=folder).holds
+    with pytest.raises(InputError, match=r"no rows, so there is nothing to publish"):
+        shoal.anonymize(none, **ASKED)
+
+
 def test_parts_named_one_by_one_and_by_a_pattern(tmp_path: Path) -> None:
     folder = in_parts(people(), tmp_path / "in", "csv")
     whole = shoal.anonymize(folder, insensitive=["note"], **ASKED)

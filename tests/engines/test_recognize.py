@@ -328,6 +328,12 @@ def test_numbers_that_nearly_all_differ_are_measured_where_they_have_a_fraction(
     assert {c.name: c.role for c in propose(tmp_path / "t.parquet")} == {"alpha": role, "beta": "insensitive"}
 
 
+def test_floats_of_16_bits_are_measured_where_they_have_a_fraction() -> None:
+    halves = pl.Series([i / 2 for i in range(60)], dtype=pl.Float16)
+    frame = pl.DataFrame({"alpha": halves, "beta": [1, 2] * 30})
+    assert {c.name: c.role for c in propose(frame)}["alpha"] == "quasi-identifier"
+
+
 def test_numbers_of_another_country_have_a_decimal_mark(tmp_path: Path) -> None:
     path = tmp_path / "f.csv"
     rows = [

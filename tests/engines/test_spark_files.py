@@ -80,6 +80,25 @@ def test_durations_of_parquet_are_no_numbers_to_spark(tmp_path: Path, unit: Any)
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    ("kind", "way"),
+    [
+        (pl.Datetime("ns"), "moments in nanoseconds, which Spark does not read; save them in microseconds"),
+        pytest.param(pl.Time, "times of day", marks=pytest.mark.skipif(TIMES, reason="Spark 4.1 reads times of day")),
+        (pl.Float16, "floats of 16 bits"),
+        (pl.List(pl.Datetime("ns")), ""),
+    ],
+)
+def test_a_type_of_parquet_that_spark_does_not_read_is_refused_by_name(kind: Any, way: str, tmp_path: Path) -> None:
+    odd = pl.Series([None] * 60, dtype=kind)
+    people(60).with_columns(odd=odd).write_parquet(tmp_path / "t.parquet")
+    said = f"'t.parquet': column 'odd' holds {way}" if way else r"cannot read 't.parquet' as Parquet .*; save it as CSV"
+    with pytest.raises(InputError, match=said):
+        shoal.anonymize(tmp_path / "t.parquet", **ASKED, engine="spark", identifiers=["odd", "note"])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("harm", [_a_row_less, _cut_short, Path.unlink, _of_another_table, _with_a_key])
 def test_what_executors_lose_is_kept_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: Callable[[Path], None]

@@ -2,12 +2,13 @@
 
 import shutil
 
+import polars as pl
 import pytest
 
 import shoal
 from tests.commands import run
 from tests.kept import resealed
-from tests.series.common import people, policy, seen
+from tests.series.common import frame, people, policy, seen
 
 
 @pytest.fixture
@@ -104,6 +105,24 @@ def test_nothing_follows_a_table_that_was_changed_or_lost(mode, tmp_path):
         release.write_bytes(content)
         assert seen(place) == before
     assert follow() is not None
+
+
+@pytest.mark.parametrize(("mode", "engine"), [("increment", None), ("increment", "duckdb"), ("again", None)])
+def test_the_name_of_its_folder_may_be_a_pattern(mode, engine, tmp_path):
+    if engine is not None:
+        pytest.importorskip(engine, reason="the DuckDB engine needs the package duckdb")
+    here = tmp_path / "[z]"
+    here.mkdir()
+    (tmp_path / "z").mkdir()  # which the pattern fits
+    waits = {"wait": 2, "wait_above": 0.4} if mode == "increment" else {}
+    series = shoal.Series.start(here / "s", policy(publish="ranges"), mode=mode, **waits)
+    lone = [("lone-0", "95", "7", "a"), ("lone-1", "94", "1", "b")]
+    for month in range(3):
+        rows = people(month if mode == "increment" else 1)
+        rows = pl.concat([rows, frame(lone)]) if month and waits else rows
+        rows.write_parquet(tmp_path / "t.parquet")
+        series.add(tmp_path / "t.parquet", person="id", engine=engine)
+    assert series.verify().holds
 
 
 def test_an_older_private_folder_is_refused(place, tmp_path):

@@ -154,7 +154,7 @@ def of_other_kind(before: Path, now: Path, policy: Policy) -> tuple[str, ...]:
 
 def _ways_of(path: Path, names: Sequence[str]) -> dict[str, set[str]]:
     """For each column, whether a part has ranges or sets in it. A value that is written like one of them is quoted."""
-    shown = pl.scan_csv(path, infer_schema=False, with_column_names=unquoted)
+    shown = pl.scan_csv(path, infer_schema=False, glob=False, with_column_names=unquoted)
     ways = {"ranges": r"^\[.*\]$", "sets": r"^\{.*\}$"}
     found = shown.select(
         pl.col(n).str.contains(form).any().alias(f"{n} {way}") for n in names for way, form in ways.items()

@@ -480,7 +480,7 @@ def _others(published: pl.LazyFrame, waits: pl.LazyFrame, scratch: Path) -> pl.L
     for rows in sliced(published):
         paths.append(scratch / f"kept-{len(paths)}.parquet")
         _of(rows.lazy(), waits, "anti").collect().write_parquet(paths[-1], compression="zstd", compression_level=1)
-    return pl.scan_parquet(paths)
+    return pl.scan_parquet(paths, glob=False)
 
 
 def _entered(

@@ -27,7 +27,7 @@ import numpy as np
 import polars as pl
 
 from shoal.engines import lakes, servers
-from shoal.engines.atomic import Piece, Wanted, folder_next_to, publish_file, publish_together
+from shoal.engines.atomic import Piece, Wanted, folder_next_to, named_errors, publish_file, publish_together
 from shoal.engines.columns import one_zero, starred_text
 from shoal.engines.open import open_table
 from shoal.engines.order import ahead
@@ -432,12 +432,14 @@ def write_lake(release: Any, place: str, papers: Documents, *, bound: bool, over
     whole = scratch / lakes.new_name()
     try:
         beside = Documents.next_to(whole, None, papers.record is not None, papers.sign)
-        write_release(release, whole, beside, bound=bound, overwrite=True, parts=None, tell=tell)
+        with named_errors(lakes.folder_of(place)):
+            write_release(release, whole, beside, bound=bound, overwrite=True, parts=None, tell=tell)
         written = release._judged.written
         tell("committing", None)
         with lakes.in_a_sentence(lake), lake.begun(whole):
             target = lake.folder / whole.name
-            publish_file(target, partial(shutil.copyfile, whole), closed=closed)
+            with named_errors(lakes.folder_of(place)):
+                publish_file(target, partial(shutil.copyfile, whole), closed=closed)
 
             def commit(_: Path) -> None:
                 if hash_of(target) != written["sha256"]:
