@@ -73,8 +73,10 @@ class After(NamedTuple):
     )
 
     def settings(self) -> dict[str, Any]:
-        """These options as keyword arguments of ``shoal.anonymize``."""
-        given: dict[str, Any] = {"after": self.after or None, "force_composition": self.force_composition}
+        """These options as keyword arguments of ``shoal.anonymize``; without an earlier release, none."""
+        if not self.after:
+            return {}
+        given: dict[str, Any] = {"after": self.after, "force_composition": self.force_composition}
         return given if self.max_composition is None else {**given, "max_composition": self.max_composition}
 
     def with_others(self, place: Destination, earlier: list[Path], in_memory: bool) -> After:
@@ -134,8 +136,10 @@ def anonymize(
     papers.check(pages, read, overwrite=force, folder=place.path if place.folder else None)
     place.refuse_taken(force)
     after = after.with_others(place, earlier, in_memory)
-    if after.max_composition is not None and not (after.after or repeated or place.lake):
-        raise PolicyError("--max-composition counts people of an earlier release, and none is named; add --after FILE")
+    idle = "--force-composition" if after.force_composition else "--max-composition"
+    asks_after = after.force_composition or after.max_composition is not None
+    if asks_after and not (after.after or repeated or place.lake):
+        raise PolicyError(f"{idle} is about people of an earlier release, and none is named; add --after FILE")
     again = _reuse_warning(earlier, counted=bool(after.after)) if repeated else None
     with asked.naming(), progress() as listener:
         release = prepare(
