@@ -382,7 +382,11 @@ def test_lines_over_several_patterns_keep_an_optimum_among_the_groups():
                 model = model.with_lines(lines, low)
         first = []
         for with_lines in (plain, model):
-            _, program = listed(task, price, best + 1.0, with_lines)
+            groups, program = listed(task, price, best + 1.0, with_lines)
+            every, some = np.arange(groups.lines), np.flatnonzero(random.random(groups.lines) < 0.5)
+            whole = groups.shared_lines(program.at, every).toarray()
+            assert (groups.shared_lines(program.at, some).toarray() == whole[some]).all()
+            assert (groups.line_limits(some) == groups.line_limits(every)[some]).all()
             first.append(program._solved(None, clock() + 60)[0])
             program.tighten(best + 1.0, clock() + 60)
             assert program.proved <= best + 1e-6

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from contextlib import contextmanager
 from itertools import combinations, combinations_with_replacement, pairwise, product
 from types import SimpleNamespace
 from unittest import mock
@@ -209,6 +210,47 @@ def test_a_search_that_finds_a_partition_and_does_not_end_is_followed_by_one_bel
         partition, lower, _ = pattern_program(task, costs, kinds, everyone(task), ProgramLimits(60.0))
         assert whole_cost(costs, task, partition) == lower
     assert found_first > 10
+
+
+def test_the_partition_is_the_same_whichever_search_has_ended_first(monkeypatch) -> None:
+    """The branches alone, the long search first, and the long search after the branches."""
+    random, tried, least = np.random.default_rng(37), 0, 0
+    search = pattern_program_of._PatternSearch
+    for name in ("_over_fewer_places", "_prove"):
+        monkeypatch.setattr(search, name, lambda *_: None)
+    nothing = pattern_program_of.ProgramResult([], -np.inf, SimpleNamespace(low=np.zeros(0)))
+    monkeypatch.setattr(search, "_program", lambda *_: lambda _: nothing)
+    monkeypatch.setattr(group_program, "LOOKS", 0)
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    told: list[float] = []
+
+    @contextmanager
+    def at_once(long):
+        told.append(long(np.zeros(1, np.int64)))
+        yield lambda _: told[-1]
+
+    @contextmanager
+    def too_late(long):
+        yield lambda _: -np.inf
+
+    for task in filter(None, (drawn(random, 9) for _ in range(thinned(120)))):
+        if len(conditions_of(task.requirement)) > 1:
+            continue
+        costs, kinds = Costs.of(task.histogram, task.recoding), row_classes_of(task.histogram, task.requirement)
+        found = []
+        for other in (too_late, at_once):
+            monkeypatch.setattr(pattern_program_of, "on_another_core", other)
+            partition, lower, _ = pattern_program(task, costs, kinds, everyone(task), ProgramLimits(60.0))
+            groups = [partition.cell, partition.group, partition.count]
+            found.append((np.stack(groups).tolist(), lower))
+        whole = whole_cost(costs, task, partition)
+        least += whole == lower and whole < whole_cost(costs, task, everyone(task))
+        assert found[0][1] <= found[1][1]  # alike rows can be no pair for branches
+        assert found[0] == found[1] or found[0][1] < whole
+        tried += 1
+    assert tried > thinned(30)
+    assert least > 5
+    assert len(told) > 3
 
 
 RULES = "EntropyLDiversity", "RecursiveLDiversity", "TCloseness", "BetaLikeness", "DeltaDisclosure", "AlphaKAnonymity"

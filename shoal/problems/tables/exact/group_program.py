@@ -130,16 +130,14 @@ class GroupProgram:
         The prices of a program with fewer rows to cover prove a bound for all rows, too. With fewer rows of the classes
         that are in many groups, these classes have lower prices, and their groups larger reduced costs.
         """
-        solved = self._solved(None, until)
         for share in FEWER_ROWS:
-            if solved is None:
-                break
             groups = self.rows @ self._usable(cutoff).astype(float)
             fewer = share * groups * np.min(self.count / np.maximum(groups, 1.0))
             self._cover(self.count - fewer)
             solved = self._solved(None, until)
-            if solved is not None:
-                self.bounds.append((solved[0], np.maximum(solved[1], 0.0)))
+            if solved is None:
+                break
+            self.bounds.append((solved[0], np.maximum(solved[1], 0.0)))
         self._cover(self.count)
         self.remove_costly(cutoff)
 
