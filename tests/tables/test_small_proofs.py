@@ -135,13 +135,13 @@ def test_costs_rise_from_the_bound_to_the_optimum_and_no_bound_is_above_it(
 
 
 class Rising:
-    """A search of costs 10 to 99 over groups that add 0, 0.1, 0.2 and so on."""
+    """A search of costs 10 to 99 over groups that add these costs, in place of 0, 0.1, 0.2 and so on."""
 
     upper, lower, step, costs, deadline = 100, 10, 1, SimpleNamespace(scale=1), np.inf
     _cutoff = property(lambda self: self.upper - 1)
 
-    def __init__(self, monkeypatch, groups: int, first: int) -> None:
-        reduced = np.arange(groups) / 10
+    def __init__(self, monkeypatch, groups: int, first: int, added: float | None = None) -> None:
+        reduced = np.arange(groups) / 10 if added is None else np.full(groups, added)
 
         def listed(_, prices, slack, limits=ListLimits()):
             return SimpleNamespace(all=bool((reduced <= slack).sum() <= limits.groups))
@@ -185,6 +185,9 @@ def test_the_last_cost_is_that_of_the_best_partition_and_comes_soon_if_it_is_nea
     assert [cost for _, cost in search.costs_of] == [7]
     search = Rising(monkeypatch, 700, 0)  # too many groups from the start
     assert search.next() == 10
+    search = Rising(monkeypatch, 700, 350, added=8.0)  # equal groups, so that their number tells nothing
+    search.upper = 27
+    assert [search.next() for _ in range(3)] == [14, 18, 19]
 
 
 def test_a_search_that_finds_a_partition_and_does_not_end_is_followed_by_one_below_it(monkeypatch) -> None:
