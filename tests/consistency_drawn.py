@@ -339,6 +339,8 @@ def _of_places(drawn: random.Random, rows: int) -> Case:
         "method": drawn.choice(["auto", "auto", "kd_tree", "least_waste", "proportional", "best_cuts", "mondrian"]),
         "effort": drawn.choice(["fast", "balanced"]),
     }
+    if how["method"] != "kd_tree":  # which alone reads the rule
+        del how["rule"]
     also = drawn.choice([None, None, "tiles", "table"])
     k = drawn.choice([2, 3])
 
@@ -362,6 +364,8 @@ def _of_labels(drawn: random.Random, rows: int) -> Case:
         "order": drawn.choice(["sorted", "given"]),
         "effort": drawn.choice(["fast", "balanced"]),
     }
+    if how["method"] not in ("fold", "spread"):  # which alone read the order
+        del how["order"]
     if how["method"] in ("auto", "exact"):
         how["objective"] = drawn.choice(["max", "count", "squares"])
     naming, k = drawn.choice(["ends", "largest", "numbers"]), drawn.choice([3, 4])
@@ -369,7 +373,7 @@ def _of_labels(drawn: random.Random, rows: int) -> Case:
     def release(table: pl.DataFrame, folder: Path) -> Path:
         named = table.with_columns(value=pl.Series([f"v{i}" for i in range(table.height)]))
         return of_answer(
-            lambda t: shoal.labels.cover(t["n"].to_numpy(), k, seed=1, **how), label="value", count="n", naming=naming
+            lambda t: shoal.labels.cover(t["n"].to_numpy(), k, **how), label="value", count="n", naming=naming
         )(named, folder)
 
     return Case("", [(c,) for c in (1, 2, 3, 5)], ("n",), rows, release, f"labels {k} {naming} {how}")
@@ -405,6 +409,8 @@ def _of_clusters(drawn: random.Random, rows: int) -> Case:
     }
     diverse = bool({"l", "distinct_l"} & asked.keys())
     asked["method"] = "auto" if diverse else drawn.choice(methods[name])
+    if name == "gather" and (diverse or asked["method"] == "exact"):  # which don't go on
+        asked.pop("improve", None)
     if name == "gather" and drawn.random() < 0.3:
         asked["max_clusters"] = 1
     if name == "cellular":

@@ -235,6 +235,14 @@ def test_a_reason_of_an_exploration_is_said_in_options(tmp_path: Path) -> None:
             lambda t: shoal.audit(t, shoal.anonymize(t, quasi_identifiers=["age"], k=2)),
             "policy is one Release; pass what it holds, release.policy$",
         ),
+        (
+            lambda t: shoal.anonymize(t, t.rename({"age": "policy", "town": "settings"}).to_pandas(), k=2),
+            "the policy is one DataFrame; give a mapping from names to values$",
+        ),
+        (
+            lambda t: shoal.attack(t, hierarchies=shoal.roles(t), quasi_identifiers=["age"]),
+            "hierarchies is one Roles; give a mapping from names to values$",
+        ),
         (lambda t: shoal.anonymize(t, quasi_identifiers=t, k=2), "is one DataFrame; name the columns, as in quasi_ide"),
         (lambda t: shoal.audit(t, k=2), "shoal init and shoal.roles propose them"),
         (lambda t: shoal.compare(t, [t], quasi_identifiers=["age"]), "as in {'ours': release, 'theirs': 'arx.csv'}"),

@@ -72,11 +72,15 @@ class After(NamedTuple):
         False, "--force-composition", "Write the release even if the releases together reveal too much."
     )
 
-    def settings(self) -> dict[str, Any]:
-        """These options as keyword arguments of ``shoal.anonymize``; without an earlier release, none."""
-        if not self.after:
+    def settings(self, *, unnamed: bool) -> dict[str, Any]:
+        """These options as keyword arguments of ``shoal.anonymize``.
+
+        unnamed  whether earlier releases were sought that aren't named; if there is none yet, the options still have
+                 their place in a job that runs every month
+        """
+        if unnamed and not self.after:
             return {}
-        given: dict[str, Any] = {"after": self.after, "force_composition": self.force_composition}
+        given: dict[str, Any] = {"after": self.after or None, "force_composition": self.force_composition}
         return given if self.max_composition is None else {**given, "max_composition": self.max_composition}
 
     def with_others(self, place: Destination, earlier: list[Path], in_memory: bool) -> After:
@@ -136,15 +140,12 @@ def anonymize(
     papers.check(pages, read, overwrite=force, folder=place.path if place.folder else None)
     place.refuse_taken(force)
     after = after.with_others(place, earlier, in_memory)
-    idle = "--force-composition" if after.force_composition else "--max-composition"
-    asks_after = after.force_composition or after.max_composition is not None
-    if asks_after and not (after.after or repeated or place.lake):
-        raise PolicyError(f"{idle} is about people of an earlier release, and none is named; add --after FILE")
     again = _reuse_warning(earlier, counted=bool(after.after)) if repeated else None
     with asked.naming(), progress() as listener:
         release = prepare(
-            data, asked, **source._asdict(), **after.settings(), target=place.readable_as(files.parts),
-            progress=listener, secret=None if files.secret is None else read_secret(files.secret),
+            data, asked, **source._asdict(), **after.settings(unnamed=repeated or bool(place.lake)),
+            target=place.readable_as(files.parts), progress=listener,
+            secret=None if files.secret is None else read_secret(files.secret),
         )  # fmt: skip
         listener("writing and reading back", None)
         place.write(release, papers, parts=files.parts, overwrite=force, progress=listener)

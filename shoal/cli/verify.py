@@ -441,7 +441,8 @@ def apply(
     secret = None if order.secret is None else read_secret(order.secret)
     bound = "none" if kept.no_bound else None
     with working("applying the recoding"):
-        release = known.apply(new, keep_order=order.keep_order, secret=secret, target=output, **after.settings())
+        how = {"keep_order": order.keep_order, "secret": secret, **after.settings(unnamed=False)}
+        release = known.apply(new, target=output, **how)
         release.write(output, papers.certificate, record=not kept.no_record, bound=bound)
     answer_release(release, str(output), papers, {}, None, as_json)
 

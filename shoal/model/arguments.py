@@ -287,7 +287,9 @@ def mapping(what: str, given: Any) -> Mapping[str, Any]:
     if isinstance(given, Mapping):
         return given
     kind = type(given).__name__
-    held = next((own for own in ("settings", "policy") if what.endswith("policy") and hasattr(given, own)), None)
+    # a frame of others may have columns of these names as attributes
+    ours = what.endswith("policy") and type(given).__module__.startswith("shoal.")
+    held = next((own for own in ("settings", "policy") if ours and hasattr(given, own)), None)
     if held is not None:  # proposed roles, or a release
         call = "()" if held == "settings" else ""
         raise PolicyError(f"{what} is one {kind}; pass what it holds, {kind.lower()}.{held}{call}")

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from shoal.engines.codes import as_text
+from shoal.engines.csv import where_needed
 from shoal.engines.open import open_table, written_file
 from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import column_names, seed_of, suggesting
@@ -164,6 +165,7 @@ class Decoded:
     @classmethod
     def shown(cls, data: Any, policy: Policy, stars: Mapping[str, int], separator: str | None = None) -> Decoded:
         """Decode a release of any kind; a center stands for itself."""
+        separator, _ = where_needed(data, separator, None)  # a certificate states one also beside a file that is no CSV
         opened = open_table(data, separator=separator)
         frame = opened.polars(opened.columns)
         found = {}

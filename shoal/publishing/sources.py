@@ -313,10 +313,10 @@ def _areas(given: list[Any], asked: Mapping[str, Any]) -> Sources:
     if not any(map(has_outlines, given)) and not all(isinstance(x, (str, Path)) for x in given):
         if len(given) != 2:
             raise InputError("regions of a frame are checked with two: the areas, and the pairs of their names")
-        table, pairs = (opened(x) for x in given)
+        table, held = (opened(x) for x in given)
         table = in_plain(table, asked.get("decimal"))
         name = named or ("id" if "id" in table.columns else table.columns[0])
-        return Sources(table.with_columns(table[name].cast(pl.String).str.strip_chars().alias(NAMED)), pairs)
+        return Sources(table.with_columns(table[name].cast(pl.String).str.strip_chars().alias(NAMED)), held)
     first, second = given[0], given[1] if len(given) > 1 else None
     how = dict(asked.get("drawn") or {})
     if second is None and not has_outlines(first) and not is_drawing(first):
@@ -326,11 +326,14 @@ def _areas(given: list[Any], asked: Mapping[str, Any]) -> Sources:
         )
     drawn = second is not None and (has_outlines(second) or is_drawing(second))
     shapes = second if drawn else given[2] if len(given) > 2 else None
+    pairs = None if drawn else second
+    # the regions may have been made of polygons, and are checked with pairs, or the other way around
+    borders = {"tolerance": how.get("tolerance")}
+    columns = {"source": asked.get("source"), "target": asked.get("target")}
     found = read_areas(
-        first, None if drawn else second, id=named, source=asked.get("source"), target=asked.get("target"),
-        shapes=shapes, unmatched="leave-out", shape_id=how.get("shape_id"),
-        tolerance=how.get("tolerance"), coordinates=how.get("coordinates") or "auto", layer=how.get("layer"),
-        decimal=asked.get("decimal"),
+        first, pairs, id=named, shapes=shapes, unmatched="leave-out", shape_id=how.get("shape_id"),
+        coordinates=how.get("coordinates") or "auto", layer=how.get("layer"), decimal=asked.get("decimal"),
+        **(borders if pairs is None else columns),
     )  # fmt: skip
     if lost := [name for name in asked["weight"] if name not in found.columns]:
         raise InputError(

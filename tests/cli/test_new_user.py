@@ -274,3 +274,7 @@ def test_what_is_proposed_for_names_with_blanks_can_be_typed(tmp_path: Path) -> 
     last = run("fit", table, *asked, "-o", recoder).ok().stdout.splitlines()[-1]
     assert shlex.split(last)[1:4] == ["shoal", "apply", str(recoder)]
     assert shlex.quote(str(tmp_path / "a b")) in run("series", "verify", tmp_path / "a b").refused(2).said
+
+
+def test_a_table_in_the_place_of_a_command_can_have_blanks_in_its_name() -> None:
+    assert "for example: shoal init 'my people.csv'" in run("my people.csv").stderr

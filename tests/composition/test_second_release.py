@@ -79,6 +79,21 @@ def test_composition_is_counted_for_what_is_asked_else_for_what_is_reached(
     assert [(told.k, told.l) for told in found.composition] == [(k or found.k, l or reached)]
 
 
+@pytest.mark.parametrize("ending", [".parquet", ".xlsx", ".tsv", ".csv.gz"])
+def test_an_earlier_release_is_read_in_every_format(months: tuple[Path, Path], tmp_path: Path, ending: str) -> None:
+    """A certificate states the separator of a CSV, also beside a file that is none."""
+    one, two = months
+    with_semicolons = tmp_path / "semicolons.csv"
+    pl.read_csv(one).write_csv(with_semicolons, separator=";")
+    how = {**SETTINGS, "identifiers": ["id"], "publish": "ranges"}
+    old = tmp_path / f"old{ending}"
+    shoal.anonymize(with_semicolons, **how).write(old)
+    audited = {"quasi_identifiers": QUASI, "sensitive": ["flu"], "person": "id", "k": 3, "l": 2}
+    (found,) = shoal.audit(old, **audited, earlier=old, original=one, earlier_originals=one).composition
+    assert found.people == 60
+    assert shoal.anonymize(two, **how, after=old, force_composition=True).composition
+
+
 def test_an_audit_without_an_earlier_release_says_nothing_of_composition(months: tuple[Path, Path]) -> None:
     found = shoal.audit(months[0], quasi_identifiers=QUASI)
     assert found.composition == ()

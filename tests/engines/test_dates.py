@@ -100,6 +100,7 @@ def test_the_judge_reads_a_range_in_its_notation() -> None:
         (["1.2.2024", "01.02.2024"], "%d.%m.%Y", "writes one day in two ways"),
         ([datetime.date(2024, 1, 2)], "%d.%m.%Y", "the column holds Date and no texts"),
         ([datetime.datetime(2024, 1, 2)], "%d.%m.%Y", "the column holds Datetime and no texts"),
+        ([datetime.timedelta(days=1)], "%d.%m.%Y", "the column holds Duration and no texts"),
         ([20240102], "%d.%m.%Y", "the column holds Int64 and no texts"),
         (["1.2.2024"], "%d.%m.%y", "1 of 1 value is no such date"),
         (["1.2.24"], "%d.%y.%Y", "once each, with a mark between them"),

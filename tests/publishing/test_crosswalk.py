@@ -17,7 +17,8 @@ from shoal.engines.features import FeatureColumns, Features
 from shoal.errors import InputError, PolicyError, VerificationError
 from tests.commands import run
 from tests.data import AGES, AREAS, NAMES, NEIGHBORS, PAIRS, released
-from tests.kept import holding, kept, verify
+from tests.data import LINE as RECORDS
+from tests.kept import forge, holding, kept, prove, verify
 
 
 def test_sensitive_values_that_look_alike_or_are_missing_are_told() -> None:
@@ -88,6 +89,36 @@ def test_regions_on_the_command_line(tmp_path: Path) -> None:
     table.with_columns(people=pl.lit(4)).write_csv(nodes)
     status, text, _ = run(*check, "--original", nodes, "--original", edges)
     assert (status, [f["check"] for f in json.loads(text)["findings"] if not f["holds"]]) == (1, ["weight people"])
+
+
+_OLD: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    # problem, settings of the call, what a certificate of an earlier version states too; the method doesn't read it
+    ("labels", {}, {"order": "given", "seed": 3}),
+    ("labels", {"method": "exact"}, {"order": "random", "seed": 3}),
+    ("labels", {"method": "fold", "order": "given"}, {"seed": 3}),
+    ("tiles", {}, {"rule": "median"}),
+    ("gather", {"method": "exact"}, {"improve": True}),
+    ("gather", {"sensitive": RECORDS["d"], "l": 2}, {"improve": True}),
+    ("cellular", {}, {}),
+]
+
+
+@pytest.mark.parametrize(("kind", "how", "stated"), _OLD)
+def test_an_older_answer_is_found_again_without_what_its_method_does_not_read(
+    kind: str, how: dict[str, Any], stated: dict[str, Any], tmp_path: Path
+) -> None:
+    frame = NAMES if kind == "labels" else RECORDS.with_columns(y=pl.col("x") * 7 % 5)
+    if kind == "labels":
+        made = shoal.release(shoal.labels.cover(NAMES["people"], 4, **how), NAMES, label="name", count="people")
+    elif kind == "tiles":
+        made = shoal.release(shoal.tiles.split(frame[["x", "y"]], 3, **how), frame, x="x", y="y")
+    else:
+        solve: Any = getattr(shoal.gathering, kind)
+        more = {"sensitive": ["d"]} if "sensitive" in how else {}
+        made = shoal.release(solve(frame[["x"]], r=3, **how), frame, columns=["x"], **more)
+    record = kept(made.write(tmp_path / "x.csv"))
+    forge(record, lambda facts: facts["certificate"]["details"]["run"].update(stated))
+    assert holding(prove(tmp_path / "x.csv", record, frame, effort="same"))
 
 
 def test_another_source_is_found_out(tmp_path: Path) -> None:

@@ -259,6 +259,18 @@ def test_every_level_has_its_outlines_and_its_map(folder, tmp_path):
     assert "level2" in json.loads(again.stdout)["error"]["message"]
 
 
+def test_pairs_are_checked_with_polygons_and_polygons_with_pairs(folder, tmp_path):
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text((folder / "edges.csv").read_text().replace("u,v", "one,other"))
+    nodes, drawn, out = folder / "nodes.csv", folder / "map.geojson", tmp_path / "crosswalk.csv"
+    columns, borders = ("--source", "one", "--target", "other"), ("--shapes", drawn, "--tolerance", 0.001)
+    for made, checked in (((pairs, *columns), drawn), (borders, pairs)):
+        done = run(nodes, *made, "--weight", "people", "--k", 6, "--seed", 1, "-o", out, "--force")
+        assert done.returncode == 0, done.stderr
+        done = commands.run("verify", out, "--original", nodes, "--original", checked)
+        assert "everything checked holds" in done.stdout, done.stdout + done.stderr
+
+
 def test_polygons_alone_and_several_thresholds(folder):
     done = run(folder / "map.geojson", "--weight", "population", "--weight", "population", "--k", 9, "--k", 4, "--json")
     assert done.returncode == 2

@@ -195,6 +195,14 @@ def test_a_release_in_a_notebook(people):
     again.check()
 
 
+@pytest.mark.parametrize("ending", [".parquet", ".xlsx", ".csv.gz"])
+def test_a_release_is_decoded_from_every_format(people, ending, tmp_path):
+    people.write_csv(tmp_path / "people.csv", separator=";")
+    release = shoal.anonymize(tmp_path / "people.csv", quasi_identifiers=["age", "town"], k=3, publish="ranges")
+    release.write(tmp_path / f"release{ending}")
+    assert shoal.decode(tmp_path / f"release{ending}").numeric().height == people.height
+
+
 @pytest.mark.parametrize("kind", ["pandas", "pyarrow", "duckdb"])
 def test_other_frames_are_decoded_too(people, kind):
     import duckdb

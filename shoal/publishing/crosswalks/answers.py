@@ -160,8 +160,12 @@ def _as_made(record: Mapping[str, Any]) -> How:
     how = record["certificate"]["details"].get("run", {} if record["kind"] == "intervals" else None)
     if not isinstance(how, Mapping):
         raise InputError("the certificate file does not say how the answer was made; name an effort")
-    unread = how.get("order", "random") != "random"  # older certificates state a seed for every order
-    return {name: value for name, value in how.items() if name != "seed" or not unread}
+    return dict(how)
+
+
+def _read(how: How, **read: bool) -> How:
+    """The settings without those that nothing reads, which older certificates state too. read: whether it is read"""
+    return {name: value for name, value in how.items() if read.get(name, True)}
 
 
 def _frame(sources: Sources) -> pl.DataFrame:
@@ -171,8 +175,10 @@ def _frame(sources: Sources) -> pl.DataFrame:
 
 def _labels(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Certificate, how: How) -> Pairs:
     from shoal.problems.labels import cover
+    from shoal.problems.labels.covering import ORDERED
 
-    asked = record["parameters"]
+    asked, ordered = record["parameters"], how.get("method") in ORDERED
+    how = _read(how, order=ordered, seed=ordered and how.get("order") == "random")
     counts = tally(_frame(sources), asked["column"], asked["count"])[1]
     return {"bound": (stated, cover(counts, **_plain(asked, LABEL_CONDITIONS), **how).certificate)}
 
@@ -207,6 +213,7 @@ def _tiles(_path: Path, record: Mapping[str, Any], sources: Sources, stated: Cer
         kept = ~codes(places, asked["coordinates"] == "geographic")
         frame, places = frame.filter(kept), places[kept]
     weights = None if asked["weight"] is None else np.array(integers(frame, asked["weight"]))
+    how = _read(how, rule=how.get("method") == "kd_tree")
     more = {
         "objective": asked["objective"],
         "coordinates": asked["coordinates"],
@@ -231,8 +238,10 @@ def _clusters(_path: Path, record: Mapping[str, Any], sources: Sources, stated: 
         same |= {"sensitive": None, "l": None, "distinct_l": None}
     if farthest:
         same["centers"] = stated.details["centers"]
-        searched = same["centers"] == "points" and same["sensitive"] is None and "method" not in how
-        same["improve"] = searched and not isinstance(how["effort"], str)  # seconds alone don't go on
+        searched = same["centers"] == "points" and same["sensitive"] is None and how.get("method") != "exact"
+        # to be asked with seconds: they alone don't go on
+        same["improve"] = searched and "method" not in how and not isinstance(how["effort"], str)
+        how = _read(how, improve=searched)
     again = (gather if farthest else cellular)(tuple(features.values), **{**same, **how})
     found = again.certificate
     if found.details.get("cap_met") is False:  # an answer that is too wide refutes nothing

@@ -14,6 +14,7 @@ from typing import Any, Unpack
 import polars as pl
 
 from shoal.engines import lakes
+from shoal.engines.csv import where_needed
 from shoal.engines.open import open_table
 from shoal.engines.prepared import codes_for_missing, filled, notes, starred_whole
 from shoal.engines.source import Scope, ScopeSettings
@@ -304,7 +305,8 @@ def published(
             if beside.is_file():
                 record = read_json(beside)
                 asked = Policy.read(beside, **({"hierarchies": given} if given else {}))
-                separator = record.get("separator") if isinstance(record.get("separator"), str) else None
+                stated = record.get("separator")  # also beside a file that is no CSV
+                separator, _ = where_needed(release, stated if isinstance(stated, str) else None, None)
                 trees = dict(asked.hierarchies) if asked.publish == "hierarchy" else {}
         table = opened(release, separator)
     quasi = [q for q in asked.grouped if q in table.columns] or [q for q in roles.grouped if q in table.columns]
