@@ -160,6 +160,7 @@ def test_a_certificate_whose_name_is_a_pattern_asks_too(months: tuple[Path, Path
     said = ["anonymize", months[1], "--policy", tmp_path / "one[1].certificate.json", "-o", tmp_path / "n.csv"]
     run(*said).refused(1, "together with the earlier releases")
     assert not (tmp_path / "n.csv").exists()
+    assert "add --after 'one[1].csv'" in run(*said, "--force-composition").ok().said
 
 
 def test_a_series_stands_for_all_its_parts(tmp_path: Path) -> None:
