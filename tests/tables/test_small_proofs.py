@@ -2,6 +2,7 @@
 
 import threading
 import time
+from concurrent.futures import Future
 from contextlib import contextmanager
 from itertools import combinations, combinations_with_replacement, pairwise, product
 from types import SimpleNamespace
@@ -254,6 +255,48 @@ def test_the_partition_is_the_same_whichever_search_has_ended_first(monkeypatch)
     assert tried > thinned(30)
     assert least > 5
     assert len(told) > 3
+
+
+def test_bounds_by_covers_next_to_another_search_never_exceed_the_optimum(monkeypatch) -> None:
+    """While the other search has no end, by long searches for covers."""
+    random, tried, raised = np.random.default_rng(38), 0, 0
+    search, seen = pattern_program_of._PatternSearch, threading.Event()
+    rule_out, nothing = (
+        search._rule_out,
+        pattern_program_of.ProgramResult([], -np.inf, SimpleNamespace(low=np.zeros(0))),
+    )
+    for name in ("_over_fewer_places", "_prove"):
+        monkeypatch.setattr(search, name, lambda *_: None)
+
+    def other(stop):
+        while not (stop.is_set() or seen.is_set()):
+            time.sleep(0.001)
+        return nothing
+
+    def ruled_out(self, priced, _) -> None:
+        nonlocal tried, raised
+        before = self.lower
+        rule_out(self, priced, Future())
+        seen.set()
+        assert self.lower <= best * self.costs.scale + 1e-6
+        tried, raised = tried + 1, raised + (self.lower > before)
+
+    monkeypatch.setattr(search, "_program", lambda *_: other)
+    monkeypatch.setattr(search, "_rule_out", ruled_out)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    monkeypatch.setattr("shoal.threads.LOOK", 0.002)
+    monkeypatch.setattr(pattern_program_of, "GRACE", 0.002)
+    monkeypatch.setattr(group_program, "LOOKS", 0)
+    for task in filter(None, (drawn(random, 9) for _ in range(max(thinned(800), 500)))):
+        if len(conditions_of(task.requirement)) > 1:
+            continue
+        seen.clear()
+        best = least_loss(task.histogram, task.requirement, task.recoding)
+        costs, kinds = Costs.of(task.histogram, task.recoding), row_classes_of(task.histogram, task.requirement)
+        partition, lower, _ = pattern_program(task, costs, kinds, everyone(task), ProgramLimits(60.0))
+        assert whole_cost(costs, task, partition) >= lower
+    assert tried > 5
+    assert raised > 3
 
 
 RULES = "EntropyLDiversity", "RecursiveLDiversity", "TCloseness", "BetaLikeness", "DeltaDisclosure", "AlphaKAnonymity"

@@ -401,8 +401,8 @@ class _PatternSearch:
             found, proved = self._covered(program, most)
             if proved <= most and not found and not job.done():
                 program.tighten(most, self._until(TIGHTENING))
-                with on_another_core(program.long_search(most, unit).least) as least:
-                    while not job.done() and least(GRACE) == -math.inf:
+                with on_another_core(program.long_search(most, unit).least) as least, BackgroundCalls() as run:
+                    while least(0.0) == -math.inf and run.first(job, seconds=GRACE) is None:
                         pass
                     proved = max(proved, least(0.0))
             self._raise_bound(min(proved * self.costs.scale, self.upper))
