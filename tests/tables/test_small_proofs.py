@@ -20,7 +20,7 @@ from shoal.model.recoding import Recoding
 from shoal.model.task import Task, shortfall
 from shoal.problems.tables import auto as small
 from shoal.problems.tables.auto import auto
-from shoal.problems.tables.exact import group_program
+from shoal.problems.tables.exact import group_list, group_program
 from shoal.problems.tables.exact import pattern_program as pattern_program_of
 from shoal.problems.tables.exact.group_list import ListLimits
 from shoal.problems.tables.exact.pattern_model import (
@@ -641,7 +641,7 @@ def test_a_proof_that_does_not_end_says_so_and_a_seed_still_gives_the_same():
     with mock.patch.object(small, "EASY", 10):
         assert auto(task).certificate.details["proof"]["stopped"] == "memory"
     near = mock.patch.multiple(pattern_program_of, FEW=0, SUPPORT=0.0)
-    with mock.patch.dict(small.HOPELESS, {"balanced": 0.0}), near:
+    with mock.patch.dict(small.HOPELESS, {"balanced": 0.0}), near, mock.patch.object(group_list, "MOST_CLASSES", 0):
         assert auto(task).certificate.details["proof"]["stopped"] == "gap"
 
 
@@ -684,7 +684,7 @@ def test_a_solver_that_does_not_look_at_its_clock_is_not_waited_for(cores, monke
 
     monkeypatch.setattr(pattern_program_of, "decide", deaf)
     monkeypatch.setattr("os.cpu_count", lambda: cores)
-    monkeypatch.setattr(pattern_program_of.GroupProgram, "listed", lambda *_: None)  # which would end before
+    monkeypatch.setattr(group_list, "MOST_CLASSES", 0)  # groups would end it before
     monkeypatch.setattr(pattern_program_of.BackgroundCalls, "first", waits)
     monkeypatch.setattr("shoal.clock._stood", 0.0)
     monkeypatch.setattr("shoal.clock.time", SimpleNamespace(monotonic=lambda: now[0]))

@@ -320,15 +320,14 @@ def least_groups(fits, asked, use, total, sort, taken):
 class GroupsAsked(NamedTuple):
     """The conditions of the groups that ``few_groups`` lists.
 
-    least, most  int64  rows;  values int64  least number of different values;  share int64  at most 1/share of the rows
-                        have one value
+    least, most  int64  rows;  share int64  at most 1/share of the rows have one value;  sorts  ``GroupSorts``
     largest_cost float64  of a group;  each, tried  int64  most groups of a published row, and most rows tried in all
     """
 
     least: int
     most: int
-    values: int
     share: int
+    sorts: GroupSorts
     largest_cost: float
     each: int
     tried: int
@@ -408,6 +407,28 @@ class FoundGroups(NamedTuple):
     cost: np.ndarray
 
 
+@njit(**LEAN_INNER)
+def _least_rest(fits, row, first, n, depth, sorts, held, free):
+    """At most the cost of the rows that complete a group of ``depth`` rows, from row[first:n] with rising costs.
+
+    held  int64[v]  the group's rows of each value;  free  int64[v]  space
+    """
+    best = np.inf
+    for sort in range(sorts.cap.size):
+        need, total, x, fewest = sorts.rows[sort] - depth, 0.0, first, np.int64(0)
+        for v in range(held.size):
+            free[v] = sorts.cap[sort] - held[v]
+            fewest = min(fewest, free[v])
+        while fewest >= 0 and x < n and (need > 0 or fits.cost[row[x]] < 0.0):
+            v = fits.value[row[x]]
+            if free[v] > 0:
+                free[v], need, total = free[v] - 1, need - 1, total + fits.cost[row[x]]
+            x += 1
+        if fewest >= 0 and need <= 0:
+            best = min(best, total)
+    return best
+
+
 @njit(cache=True, nogil=True)
 def few_groups(fits, asked, use, kind, within, sets, out):
     """The cheap groups of each published row, without those that an earlier published row also fits.
@@ -423,9 +444,9 @@ def few_groups(fits, asked, use, kind, within, sets, out):
     Depth first, rows by rising cost. Later rows cost no less, so a group adds at least the cost of the next rows: the
     least number needed, or all with a negative cost. Prices of sets only add to that.
     """
-    first, order, rows, value, cost = fits
+    (first, order, rows, value, cost), values = fits, asked.sorts.values[0]
     found, words, last, tried, complete = 0, within.shape[1], 0, 0, True
-    longest, many = 0, 0
+    longest, many, twice = 0, 0, 0
     for q in range(use.size):
         held = np.int64(0)
         for x in range(first[q], first[q + 1]):
@@ -437,7 +458,7 @@ def few_groups(fits, asked, use, kind, within, sets, out):
     deepest = min(asked.most, longest) + 1
     at, chosen, paid = np.zeros(deepest, np.int64), np.zeros(deepest, np.int64), np.zeros(deepest)
     common, held_of = np.zeros((deepest, words), np.uint64), np.zeros(many, np.int64)
-    in_set = np.zeros(sets.m.size, np.int64)
+    free, in_set = np.empty(many, np.int64), np.zeros(sets.m.size, np.int64)
     for w in range(words):
         common[0, w] = ~np.uint64(0)
     for q in range(use.size):
@@ -460,10 +481,16 @@ def few_groups(fits, asked, use, kind, within, sets, out):
             left_out = here == asked.each or tried == asked.tried
             complete = complete and not left_out
             dear = paid[depth] + upto[x + more] - upto[x] > asked.largest_cost
+            if not dear and asked.share > 1:
+                dear = (
+                    paid[depth] + _least_rest(fits, row, x, n, depth, asked.sorts, held_of, free) > asked.largest_cost
+                )
             if depth == top or x + need > n or dear or left_out:
                 depth -= 1
                 if depth >= 0:
-                    held_of[value[row[chosen[depth]]]] -= 1
+                    v = value[row[chosen[depth]]]
+                    held_of[v] -= 1
+                    twice -= held_of[v] < 2
                     _count(sets, row[chosen[depth]], -1, in_set)
                 continue
             at[depth] = x + 1
@@ -472,6 +499,8 @@ def few_groups(fits, asked, use, kind, within, sets, out):
             y = row[x]
             if (held_of[value[y]] + 1) * asked.share > asked.most:
                 continue
+            if values > 1 and depth + 1 >= 2 * asked.least and twice + (held_of[value[y]] < 2) >= 2 * values:
+                continue  # two groups with enough values can replace it: each gets a row of what occurs twice
             tried += 1
             price = cost[y]
             for z in range(sets.start[y], sets.start[y + 1]):
@@ -480,6 +509,7 @@ def few_groups(fits, asked, use, kind, within, sets, out):
             if paid[depth] + price + upto[x + more] - upto[x + 1] > asked.largest_cost:
                 continue
             chosen[depth] = x
+            twice += held_of[value[y]] < 2
             held_of[value[y]] += 1
             _count(sets, y, 1, in_set)
             paid[depth + 1] = paid[depth] + price
@@ -493,7 +523,7 @@ def few_groups(fits, asked, use, kind, within, sets, out):
             for v in range(many):
                 different += held_of[v] > 0
                 alike = max(alike, held_of[v])
-            if different < asked.values or alike * asked.share > depth:
+            if different < values or alike * asked.share > depth:
                 continue
             known = False
             for w in range(q // 64 + 1):

@@ -28,7 +28,9 @@ from shoal.problems.tables.exact.pattern_model import (
     PatternModel,
     RowClasses,
     SharedPrices,
+    ValueLimits,
     conditions_of,
+    group_sorts,
     least_groups,
     part_sizes,
 )
@@ -211,6 +213,23 @@ class GroupList:
         below = float((size // self.need.smallest) @ np.minimum(least, 0.0))
         return prices._replace(proved=shared.proved + float(row @ self.row_classes.count) + below)
 
+    def additions(self, prices: GroupPrices) -> tuple[np.ndarray, np.ndarray]:
+        """The least reduced cost of a group of each pattern, float64[q], and of one with a row of each place.
+
+        The second is float64[n]. Both are without prices of sets, which only add to them.
+        """
+        ((_, _, sorts),) = conditions_of(self.need)
+        places, reduced, uses = self.places, self._reduced(prices), prices.shared.uses
+        table = places, self._rows, self.value, reduced
+        less = [ValueLimits(c.cap, c.rows - 1, c.values - 1) for c in sorts]
+        whole, rest = least_groups(*table, sorts, uses).cost, least_groups(*table, less, uses).cost
+        return whole, np.maximum(whole[places.pattern], rest[places.pattern] + reduced)
+
+    def small(self, at: csc_array) -> csc_array:
+        """Those of these groups, csc_array[n, c], that have at most as many rows as listed ones."""
+        most = largest(self.need, int(self.row_classes.count.sum()))
+        return csc_array(at[:, np.asarray(at.sum(axis=0)).reshape(-1) <= most])
+
     def listed(self, prices: GroupPrices, most: float, limits: ListLimits = EVERY) -> Listed:
         """The groups with a reduced cost of at most ``most``."""
         from shoal.kernels.tables.subsets import FoundGroups, GroupsAsked, PatternRows, few_groups
@@ -218,10 +237,11 @@ class GroupList:
         ((_, _, sorts),) = conditions_of(self.need)
         places, reduced, rank = self.places, self._reduced(prices), self.rank
         order = np.lexsort((reduced, rank[places.pattern]))
+        order = order[self.additions(prices)[1][order] <= most]
         start = np.searchsorted(rank[places.pattern][order], np.arange(places.patterns + 1))
         largest_group = largest(self.need, int(self.row_classes.count.sum()))
         asked = GroupsAsked(
-            self.need.smallest, largest_group, sorts[0].values, self.share, most, limits.each, limits.tried
+            self.need.smallest, largest_group, self.share, group_sorts(sorts), most, limits.each, limits.tried
         )
         space = min(MOST_ROWS, limits.groups * largest_group)
         out = FoundGroups(np.zeros(limits.groups + 1, np.int64), np.empty(space, np.int32), np.empty(limits.groups))

@@ -65,12 +65,13 @@ def unknown(seconds: float) -> float:
 class LongSearch(NamedTuple):
     """A search for the cheapest partition into listed groups, in any thread. It ends if ``stop``, int64[1], is 1.
 
-    least(stop)        its cost; if none is below the limit, the limit and one unit; minus infinity if it is stopped
-    first(cost, stop)  the first partition of at most a cost, as rows of every place; empty if there is none
+    least(stop)               its cost; if none is below the limit, the limit and one unit; minus infinity if stopped
+    first(cost, looks, stop)  the first partition of at most a cost, as rows of every place; empty if so many looks at
+                              groups find none
     """
 
     least: Callable[[np.ndarray], float]
-    first: Callable[[float, np.ndarray], list[np.ndarray]]
+    first: Callable[[float, int, np.ndarray], list[np.ndarray]]
 
 
 class GroupProgram:
@@ -118,10 +119,17 @@ class GroupProgram:
         found = groups.listed(prices, cutoff - prices.proved + SAFETY)
         if not found.all:
             return None
-        out = cls(groups.row_classes.count, found.at, groups.places, groups.loss)
-        out.proved, out.reduced = prices.proved, found.reduced
-        out._constrain(groups, prices.lines, prices.sets)
+        out = cls.of(groups, prices, found.at)
+        out.reduced = found.reduced
         out.line_prices[out.line_prices.size - len(prices.sets) :] = -prices.of_sets
+        return out
+
+    @classmethod
+    def of(cls, groups: GroupList, prices: GroupPrices, at: csc_array) -> GroupProgram:
+        """Some groups, csc_array[n, c], with the constraints that have prices."""
+        out = cls(groups.row_classes.count, at, groups.places, groups.loss)
+        out.proved = prices.proved
+        out._constrain(groups, prices.lines, prices.sets)
         return out
 
     def add_bounds(self, cutoff: float, until: float) -> None:
@@ -275,8 +283,8 @@ class GroupProgram:
     def long_search(self, cutoff: float, unit: float) -> LongSearch:
         """The search of ``covered`` over the groups that are listed now, with many more looks."""
         now, packed = copy(self), self._packed()
-        given, more = (packed, np.ones(self.cost.size, bool), self._known), (MORE_LOOKS, MORE_STATES)
-        search = now._cover_search(*given, cutoff, unit, more)
+        given = packed, np.ones(self.cost.size, bool), self._known
+        search = now._cover_search(*given, cutoff, unit, (MORE_LOOKS, MORE_STATES))
 
         def least(stop: np.ndarray) -> float:
             used, ended = search(stop)
@@ -284,8 +292,8 @@ class GroupProgram:
                 return -np.inf
             return float(now.cost[used].sum()) if used.size else cutoff + unit
 
-        def first(cost: float, stop: np.ndarray) -> list[np.ndarray]:
-            used, _ = now._cover_search(*given, cost, np.inf, more)(stop)
+        def first(cost: float, looks: int, stop: np.ndarray) -> list[np.ndarray]:
+            used, _ = now._cover_search(*given, cost, np.inf, (looks, MORE_STATES))(stop)
             return [now._rows_of(used)] if used.size else []
 
         return LongSearch(least, first)

@@ -22,7 +22,7 @@ least size and as long as they are negative, with at most the allowed number of 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_matrix, csr_array, vstack
@@ -30,6 +30,9 @@ from scipy.sparse import coo_matrix, csr_array, vstack
 from shoal.model.histogram import Histogram, mixed_radix
 from shoal.model.privacy import Requirement
 from shoal.problems.tables.methods.pattern_cover import Patterns
+
+if TYPE_CHECKING:
+    from shoal.kernels.tables.subsets import GroupSorts
 
 
 @dataclass(frozen=True, eq=False)
@@ -385,6 +388,13 @@ def conditions_of(need: Requirement) -> list[tuple[int, bool, list[ValueLimits]]
     return out or [(-1, False, [ValueLimits(ANY, need.k, 1)])]
 
 
+def group_sorts(sorts: list[ValueLimits]) -> GroupSorts:
+    """The sorts of groups as kernels read them."""
+    from shoal.kernels.tables.subsets import GroupSorts
+
+    return GroupSorts(*(np.array(column, np.int64) for column in zip(*sorts, strict=True)))
+
+
 class LeastGroups(NamedTuple):
     """The cheapest group of each pattern.
 
@@ -409,12 +419,11 @@ def least_groups(
     rows, value int64[n], reduced float64[n]  of each place: number of rows, value, and cost of one row
     use  float64[g, q]  cost of a class of each sort in addition to its rows; O(n log n + g n)
     """
-    from shoal.kernels.tables.subsets import GroupSorts, PatternRows
+    from shoal.kernels.tables.subsets import PatternRows
     from shoal.kernels.tables.subsets import least_groups as least
 
     order = np.lexsort((reduced, places.pattern))
     start = np.searchsorted(places.pattern, np.arange(places.patterns + 1))
-    asked = GroupSorts(*(np.array(column, np.int64) for column in zip(*sorts, strict=True)))
     out = LeastGroups(np.empty(places.patterns), np.empty(places.patterns, np.int64), np.empty(rows.size, np.int64))
-    least(PatternRows(start, order, rows, value, reduced), asked, use, *out)
+    least(PatternRows(start, order, rows, value, reduced), group_sorts(sorts), use, *out)
     return out

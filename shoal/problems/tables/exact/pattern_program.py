@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import highspy
 import numpy as np
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csc_array, csr_array, vstack
 
 from shoal.clock import clock
 from shoal.model.histogram import Partition, distribute
@@ -25,7 +25,7 @@ from shoal.model.privacy import Requirement
 from shoal.model.task import Task
 from shoal.problems.programs import Solver
 from shoal.problems.tables.exact.group_list import GroupList, GroupPrices, ListLimits, RowSet
-from shoal.problems.tables.exact.group_program import GroupProgram, LongSearch
+from shoal.problems.tables.exact.group_program import MORE_LOOKS, GroupProgram, LongSearch
 from shoal.problems.tables.exact.pattern_model import (
     PatternFits,
     PatternModel,
@@ -145,6 +145,7 @@ FIRST_LIST = ListLimits(groups=4_000, tried=1_000_000)  # of the first list of g
 GROWTH = 2.5  # about how many times as many groups the next list has: a search may take many times as long
 LARGE, LARGE_GROWTH = 30_000, 5  # the same from so many groups on: there, making a list takes most of the time
 LAST_STEP = 0.5  # the next cost is the last one, if it is higher by at most this share of the step before
+FIRST_LOOKS = 300_000_000  # of the search for the first partition, if another one is known
 FEW = 4_000  # with at most so many places, a proof is tried at any ratio of cost to bound
 CAREFUL = 1e-6  # times the losses: a margin for rounding in bounds and in the columns that are left out
 
@@ -302,8 +303,10 @@ class _PatternSearch:
             use = reduced_cost[model.uses.column].reshape(-1, model.patterns).min(axis=0)
             pattern, place = least_additions(self.places, count, fewest, reduced_cost)
             self.proofs = [(value, pattern + use, place + use[self.places.pattern])]
-            relaxed = Relaxed(model, price[model.owner < 0], shared(model, price), rows)
+            none = csc_array((model.n, 0))
+            relaxed = Relaxed(model, price[model.owner < 0], shared(model, price), rows, none)
         self.model, self.price, self.shared = relaxed.model, relaxed.price, relaxed.shared
+        self.groups = relaxed.groups
         self.proofs.append(priced(self.row_classes, self.places, self.need, loss, relaxed.price, relaxed.shared))
         for value, _, _ in self.proofs:
             self._raise_bound(min(value * self.costs.scale, self.upper))
@@ -336,10 +339,12 @@ class _PatternSearch:
                     job = None
                 return self.upper <= self.lower
 
-            if priced and program and self.upper > self.lower:
+            if priced and self.upper > self.lower:
+                program = program or GroupProgram.of(*priced, priced.groups.small(self.groups))
                 better = program.priced_out(priced.groups, cutoff, self._until(PRICING), enough)
                 if better is not None and better.proved > priced.prices.proved:
                     priced = _PricedGroups(priced.groups, better)
+                    self.proofs.append((better.proved, *priced.groups.additions(better)))
             if self.upper > self.lower and job is not None:
                 if priced:
                     self._rule_out(priced, job)
@@ -384,7 +389,8 @@ class _PatternSearch:
                     known = least(0.0) > -math.inf
                 loss = self.found.loss[self.places.pattern] / self.costs.scale
                 if proved <= most and (known or (found and proved > loss @ found[-1] - 0.5 * unit)):
-                    found = self._first(long, proved) or found  # the same partition, whichever search has ended first
+                    # The same partition, whichever search has ended first
+                    found = self._first(long, proved, FIRST_LOOKS) or found or self._first(long, proved)
             for x in found:
                 self._keep_if_cheaper(x)
             self._raise_bound(min(proved * self.costs.scale, self.upper))
@@ -409,11 +415,11 @@ class _PatternSearch:
             if proved <= most or job.done():
                 return
 
-    def _first(self, long: LongSearch, cost: float) -> list[np.ndarray]:
-        """The first partition of at most a cost that the search finds, if it finds one in time."""
+    def _first(self, long: LongSearch, cost: float, looks: int = MORE_LOOKS) -> list[np.ndarray]:
+        """The first partition of at most a cost that the search finds, if it finds one in time and so many looks."""
         stop = np.zeros(1, np.int64)
         with BackgroundCalls() as run:
-            job = run.start(lambda _: long.first(cost, stop))
+            job = run.start(lambda _: long.first(cost, looks, stop))
             run.first(job, seconds=self.deadline - clock())
             stop[0] = 1
             return run.result(job)

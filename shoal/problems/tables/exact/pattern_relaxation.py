@@ -358,12 +358,14 @@ class Relaxed(NamedTuple):
     price   float64[r] of the row classes
     shared  what the prices of cuts over several patterns prove
     rows    float64[n] of every place
+    groups  csc_array[n, c]  the groups that are columns of the program: rows of every place
     """
 
     model: PatternModel
     price: np.ndarray
     shared: SharedPrices
     rows: np.ndarray
+    groups: csc_array
 
 
 class ColumnProgram:
@@ -438,7 +440,8 @@ class ColumnProgram:
             at = dual[: price.size], np.maximum(dual[price.size :], 0.0)
         tight = best[1] > LEAST_PRICE
         model = self.model.with_lines(csr_array(self.lines[tight]), self.low[tight]) if tight.any() else self.model
-        return Relaxed(model, best[0], self._proved_by_cuts(best[1]), self._model_solution()[: self.model.n])
+        rows, groups = self._model_solution()[: self.model.n], csc_array(self.groups[: self.model.n])
+        return Relaxed(model, best[0], self._proved_by_cuts(best[1]), rows, groups)
 
     def _proved_by_cuts(self, price: np.ndarray) -> SharedPrices:
         """What prices of the cuts add to the bound, and to each use and row."""
