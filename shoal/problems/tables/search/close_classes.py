@@ -36,10 +36,12 @@ if TYPE_CHECKING:
 
 BLOCK = 40_000  # rows of a block, which is annealed alone
 ROUNDS = {"balanced": 3, "thorough": 12}
+TRIAL = 10.0  # moves for each row that show how fast annealing is, if it ends by the clock
 HASTE = 0.6  # part of the seconds of a first round with which one, of fewer moves, is still begun
-LONG = 12  # rounds of pricing if the effort is in seconds
-PRICING, COOLING = 0.6, 0.85  # parts of the seconds left after which pricing ends, and annealing
+LONG, SLOWLY = 12, 3  # rounds of pricing, and times as many moves, at most, if the effort is in seconds
+PRICING, LASTING, COOLING = 0.6, 0.6, 0.85  # parts of the seconds left after which pricing, a longer round, or any ends
 TRIES = 2  # runs of annealing if there is one block, which would leave all cores but one idle; the better is kept
+RARELY = 10  # a round over all classes is begun if the time left suffices for so many
 SHARE = 0.1  # seconds of search for each second of annealing while annealing gains; 1 afterwards
 
 
@@ -213,13 +215,15 @@ def _cooled(
         placed, each = RowsOnArcs(cell, here, held, size), all_moves * stage.moves / (whole * stage.turns)
         heats, prices = np.geomspace(*stage.heat, stage.turns), np.geomspace(*stage.price, stage.turns)
         for heat, price in zip(heats, prices, strict=True):
-            moves = max(1, int(each * pace))
-            anneal(classes, placed, plan.hot * heat * largest_loss, price * largest_loss, moves, random)
-            tried, planned = tried + moves, planned + each
-            if until is not None:  # the moves left take as long as those so far
-                now = clock()
-                pace = max(until - now, 0.0) * tried / max((now - began) * (all_moves - planned), 1e-9)
-                pace = min(pace, 1.0)
+            trial = min(TRIAL * cell.size / each, 1.0) if until is not None and not tried else 0.0
+            for part in (trial, 1.0 - trial) if trial else (1.0,):
+                moves = max(1, int(part * each * pace))
+                anneal(classes, placed, plan.hot * heat * largest_loss, price * largest_loss, moves, random)
+                tried, planned = tried + moves, planned + part * each
+                if until is not None:  # the moves left take as long as those so far
+                    now = clock()
+                    pace = max(until - now, 0.0) * tried / max((now - began) * (all_moves - planned), 1e-9)
+                    pace = min(pace, 1.0)
         at = kept[here]
     pair, stay = classes.pair[here].astype(np.int64), trimmed(classes, held)
     order = np.argsort(pair, kind="stable")
@@ -339,7 +343,7 @@ class Turn(NamedTuple):
     kind   "anew": all classes, also other tuples; "again": all classes, from where rows are; "near": few near classes
     hot    heat of a round "again", as in ``RoundPlan``
     spent  seconds that a round of each kind takes, about
-    rates  loss saved per second in the last round of each kind; inf before the first, and for "anew"
+    rates  loss saved per second in the last round of each kind; inf before the first
     """
 
     kind: str
@@ -352,24 +356,26 @@ class Turn(NamedTuple):
         kind, hot = self.kind, self.hot
         if kind == "anew" and left <= (HASTE if first else 1.0) * self.spent[kind]:
             kind, hot = "again", 1.0 if first else hot
-        if kind == "again" and left <= self.spent[kind]:
+        if kind == "again" and left <= (1.0 if first else RARELY) * self.spent[kind]:
             kind = "near"
         return self._replace(kind=kind, hot=hot)
 
     def following(self, took: float, saved: float, once: bool, clocked: bool) -> Turn:
         """The next round, if this one took so many seconds and saved so much loss.
 
-        once     only one round is "anew"; otherwise these go on while they save loss
-        clocked  the kind that saves more per second goes on; otherwise kinds alternate
+        once     only one round is "anew"; otherwise these go on while they save loss, and the other kinds alternate
+        clocked  the kind that saved most per second follows instead
         """
         kind, hot, spent, rates = self
         if kind != "near":
             spent = spent | {kind: 1.2 * took}
-        if kind != "anew":
-            rates = rates | {kind: saved / max(took, 1e-9)}
+        rates = rates | {kind: saved / max(took, 1e-9)}
         if kind == "again" and not saved:  # near a local optimum, too much heat raises the loss
             hot /= 2
-        goes_on = saved > 0 and not once if kind == "anew" else clocked and rates[kind] > rates[NEXT[kind]]
+        if clocked:
+            most = max(rates, key=lambda one: (rates[one], one == NEXT[kind]))
+            return Turn(most, hot, spent, rates)
+        goes_on = kind == "anew" and saved > 0 and not once
         return Turn(kind if goes_on else NEXT[kind], hot, spent, rates)
 
 
@@ -442,7 +448,10 @@ def _round(task: Task, rows: Rows, group: np.ndarray, number: int, turn: Turn, d
         return rearranged(task, rows, group, number, end)
     plan, until = ANEW if turn.kind == "anew" else AGAIN._replace(hot=turn.hot), Until()
     plan = plan._replace(sweeps=min(left / turn.spent[turn.kind], 1.0) * plan.sweeps)
-    if deadline is not None:
-        plan = plan._replace(priced=LONG if plan.priced else 0)
-        until = Until(began + PRICING * left, began + COOLING * left)
+    if deadline is not None and turn.kind == "anew":
+        lasts = max(min(COOLING * left, turn.spent["anew"]), LASTING * left)
+        plan = plan._replace(priced=LONG, sweeps=SLOWLY * ANEW.sweeps)
+        until = Until(began + PRICING * left, began + lasts)
+    elif deadline is not None:
+        until = Until(None, began + COOLING * left)
     return annealed(task, rows, group, number, plan, until)
