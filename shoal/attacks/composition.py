@@ -1,7 +1,4 @@
-"""Composition: findings about people in several releases, for every sensitive column and every set of releases.
-
-The figures are those of ``shoal.judge.composition``.
-"""
+"""Composition: findings about people in several releases, with the figures of ``shoal.judge.composition``."""
 
 from __future__ import annotations
 

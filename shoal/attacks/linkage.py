@@ -1,7 +1,4 @@
-"""Linkage with a register: which row of a release belongs to a person, and what the row reveals.
-
-The sensitive value is guessed from the person's class, and by a classifier trained on the release.
-"""
+"""Linkage with a register: which row of a release belongs to a person, and what the row reveals."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A release as an intruder parses it: classes of rows, the values that each cell covers, and tables to link.
-
-A ``Figure`` is the result of one attack on one release, with the same figure without the release as a baseline.
-"""
+"""A release as an intruder parses it: classes of rows, the values that each cell covers, and tables to link."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -320,9 +321,7 @@ def release_lines(facts: dict[str, Any]) -> list[str]:
             f"at least {fewest:,} different values of {name} in every group"
             for name, fewest in facts["persons"].items()
         ),
-        *_incomplete(facts["incomplete"]),
-        *_people(facts["population"]),
-        *_rule_book(facts["rule_book"]),
+        *_apart(facts),
         f"loss: {sum(facts['stars'].values()):,} stars, {facts['loss']['suppressed_tuples']:,} rows changed, "
         f"NCP {facts['loss']['ncp']:.4f}" + (f", {facts['loss']['weighted_ncp']:.4f} weighted" if weighted else ""),
         f"method {facts['method']}: {guarantee(certificate | ({'unit': 'weighted ncp'} if weighted else {}))}",
@@ -340,23 +339,15 @@ def release_lines(facts: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _incomplete(found: dict[str, Any] | None) -> list[str]:
-    if found is None:
-        return []
-    return [f"{found['rows']:,} rows with a missing quasi-identifier are grouped apart"]
-
-
-def _people(found: dict[str, Any] | None) -> list[str]:
-    if found is None:
-        return []
-    return [f"every group fits at least {found['k_map']:,} of {found['rows']:,} people of the population"]
-
-
-def _rule_book(found: dict[str, Any] | None) -> list[str]:
-    if found is None:
-        return []
-    text = f"rule book {found['name']}: {found['why']} ({found['source']})"
-    return [text, f"  it does not cover {found['does_not_cover']}"]
+def _apart(facts: dict[str, Any]) -> Iterator[str]:
+    """Lines about rows that are grouped apart, the population, and the rule book, for those that the request has."""
+    if (found := facts["incomplete"]) is not None:
+        yield f"{found['rows']:,} rows with a missing quasi-identifier are grouped apart"
+    if (found := facts["population"]) is not None:
+        yield f"every group fits at least {found['k_map']:,} of {found['rows']:,} people of the population"
+    if (found := facts["rule_book"]) is not None:
+        yield f"rule book {found['name']}: {found['why']} ({found['source']})"
+        yield f"  it does not cover {found['does_not_cover']}"
 
 
 def _full_domain(details: dict[str, Any]) -> list[str]:

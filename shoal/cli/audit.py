@@ -1,8 +1,4 @@
-"""Commands that inspect a table: ``shoal audit``, ``shoal attack``, and ``shoal init``.
-
-``audit`` measures any table, ``attack`` reports what a motivated intruder learns from a release, and ``init`` writes a
-commented policy for a table.
-"""
+"""Commands that inspect a table: ``shoal audit``, ``shoal attack``, and ``shoal init``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Functions for all commands: printing answers, showing progress, and parsing options that are lists or pairs.
-
-An answer is printed as lines of text, or with ``--json`` as one object. Progress is shown as a bar, or with
-``--log-json`` as lines of JSON.
-"""
+"""Functions for all commands: printing answers, showing progress, and parsing options that are lists or pairs."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Options that several commands share, each with one help text. Options that belong together are one tuple.
+"""Options that several commands share, each with one help text.
 
-A command takes such a tuple as one parameter; ``with_options`` replaces the parameter by one option for each field. A
-parameter declared by ``asks`` becomes the options of settings of a policy, read from the table of settings; the
-command gets their values ready for a Policy.
+A command takes options that belong together as one tuple, which ``with_options`` replaces by one option for each
+field, and the settings of a policy as ``asks`` declares them.
 """
 
 from __future__ import annotations

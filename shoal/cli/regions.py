@@ -1,8 +1,4 @@
-"""``shoal regions``: merge areas into connected regions of weight at least k.
-
-Options that belong together are tuples, which also read and check them. The functions at the end make the output:
-figures for programs, lines of text for people.
-"""
+"""``shoal regions``: merge areas into connected regions of weight at least k."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""Commands after a release: ``shoal verify``, ``report``, ``keygen``, and ``series``; ``fit``, ``apply``, and
-``assign``.
-
-``verify`` checks a release or another answer against its certificate, ``report`` makes a release's report, ``keygen``
-makes the keys that sign certificates, and ``series`` publishes successive releases that keep their promises in
-combination. ``fit`` finds one recoding for several tables, ``apply`` applies it to others, and ``assign`` gives new
-records the groups of an earlier answer.
-"""
+"""Commands after a release: ``verify``, ``report``, ``keygen``, ``series``, ``fit``, ``apply``, and ``assign``."""
 
 from __future__ import annotations
 

@@ -1,11 +1,5 @@
 """Areas and their neighbors, from files, frames, graphs, and spatial weights.
 
-read(nodes, edges)      two tables: a row for each area, a row for each pair of neighbors
-read(shapes)            GeoJSON or TopoJSON; GeoPackage, shapefile, and similar files with the extra ``geo``
-from_graph(graph)       a networkx graph
-from_weights(weights)   libpysal's W or Graph
-from_frame(frame)       a GeoDataFrame
-
 ``notes`` and ``facts`` report everything that was restored, repaired, or left out.
 """
 

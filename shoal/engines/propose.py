@@ -1,7 +1,4 @@
-"""Analysis of a table before any settings are known: a role for every column, and a policy with these roles.
-
-Every proposal has a reason, and warnings about what a person should check.
-"""
+"""Analysis of a table before any settings are known: a role for every column with its reason, and a policy."""
 
 from __future__ import annotations
 

@@ -2,9 +2,6 @@
 
 A shape is a list of polygons, a polygon a list of rings (the outer ring, then its holes), and a ring float64[m, 2],
 without its first point repeated at the end.
-
-Ids of two files are compared as text. ``restored`` restores leading zeros that one file lost, and ``partners`` lists
-ids that only one file has. ``without_self_crossings``, ``closed``, and ``measures`` need the extra ``geo``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """The source of a table, one file or several, and the resources with which an engine may read it.
 
-The name of a file is taken literally. A table in several files is a folder, a list, or a pattern, possibly with columns
-in the names of folders (``parts_of``). ``Scope`` has the settings for tables larger than memory. The module also
-estimates a search's memory before it begins, and recognizes that an engine ran out of memory.
+The module also estimates a search's memory before it begins, and recognizes that an engine ran out of memory.
 """
 
 from __future__ import annotations

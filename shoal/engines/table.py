@@ -1,9 +1,6 @@
 """The protocol of engines: a ``Table`` supports group and count, number and join, and reading back.
 
 A new engine is one module with the two functions of an ``EngineModule``, and a line in ``shoal.engines.open:ENGINES``.
-
-``look`` examines the parts of a table before an engine reads them: their columns, structure, and names. ``Expected``
-computes from the partition alone what a release must contain: every published tuple with its number of rows.
 """
 
 from __future__ import annotations

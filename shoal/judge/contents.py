@@ -1,7 +1,4 @@
-"""The judge of a file's contents: whether a released file contains nothing except its rows.
-
-Each format is compared with what shoal's engines write in it.
-"""
+"""The judge of a file's contents: whether a release has nothing except its rows, as shoal's engines write them."""
 
 from __future__ import annotations
 

@@ -1,10 +1,7 @@
 """The judge of crosswalks: reads values and their groups from the files, and recomputes every count independently.
 
-Every function takes a table as read from disk and the certificate's statements. With the source table, sums over
-records are also recomputed. The values of a crosswalk are published names of groups, so messages must not contain them.
-
-A hierarchy file next to a crosswalk is read and counted too. The judge also checks statements that the certificate
-makes twice, and words that must come from a fixed list.
+With the source table, sums over records are also recomputed. The values of a crosswalk are published names of groups,
+so messages must not contain them.
 """
 
 from __future__ import annotations

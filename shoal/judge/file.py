@@ -1,7 +1,4 @@
-"""The judge of files: reads a release from disk with its own reader.
-
-It numbers the rows by their published cells, and checks how often each published tuple occurs.
-"""
+"""The judge of files: reads a release from disk with its own reader, and counts its published tuples."""
 
 from __future__ import annotations
 

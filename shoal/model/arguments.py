@@ -1,7 +1,4 @@
-"""Checks of arguments that all problems share: numbers, words, lists, counts, coordinates, seeds, and effort.
-
-``recorded`` also puts method, effort, and seed on the certificate, so that the same call gives the same answer again.
-"""
+"""Checks of arguments that all problems share: numbers, words, lists, counts, coordinates, seeds, and effort."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The results of an audit.
-
-``Audit`` has the levels of each privacy model, the risks, and the class sizes of one table. ``Composition`` has what
-several releases of overlapping people reveal together, as computed by ``shoal.judge.composition``.
-"""
+"""The results of an audit: ``Audit`` of one table, ``Composition`` of several releases of overlapping people."""
 
 from __future__ import annotations
 

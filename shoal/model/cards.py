@@ -1,7 +1,4 @@
-"""How answers are displayed: numbers and proofs as text, one line for ``repr``, and a card in a notebook.
-
-Cards are small HTML tables that are readable on light and dark pages.
-"""
+"""How answers are displayed: numbers and proofs as text, one line for ``repr``, and a card in a notebook."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
 """The certificate of an answer: its cost, a lower bound for every valid answer, and the argument for the bound.
 
 A ``Certificate`` is private and has the exact bound. A ``PublicCertificate`` has only the ratio, rounded up to one of
-a few steps. The module also reads certificate files strictly, reads a certificate as the policy of another release,
-gives the guarantee that follows from a request alone, and lists the facts that a public certificate of a crosswalk may
-contain: those that its files show.
+a few steps.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The conditions on groups of the other problems, such as regions or clusters: one table for each problem.
 
 Each entry defines the option of the command line, the argument of the problem's function, the line on the certificate,
-the sentence in the report, and the question of ``prove``. The module also defines which form each entry of a request
-has on a certificate.
+the sentence in the report, and the question of ``prove``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Refusals of requests that contradict themselves: models, populations, hierarchies, and limits that exclude each
-other.
-
-Each refusal is one sentence. The module also has the texts for ways to treat missing values, which the certificate
-uses.
-"""
+"""Refusals of requests that contradict themselves, one sentence each, and texts for ways to treat missing values."""
 
 from __future__ import annotations
 

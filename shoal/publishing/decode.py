@@ -19,9 +19,10 @@ from shoal.engines.open import open_table, written_file
 from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import column_names, seed_of, suggesting
 from shoal.model.certificate import read_json
+from shoal.model.foreign import parsed
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.members import Members, known_values, meanings, places, ruler_of
-from shoal.model.notation import RangeOf, numeral, of_days, of_limits, of_numbers, parse
+from shoal.model.notation import RangeOf, numeral, of_days, of_limits, of_numbers
 from shoal.model.policy import Policy
 
 _OF_INTEGERS = re.compile(r"\d+-\d+")  # intervals of a hierarchy; below zero, both kinds are written alike
@@ -77,7 +78,7 @@ class DecodedColumn:
     def unread(self) -> bool:
         """Whether a cell is a range without a known scale, so that every value may be between its ends."""
         return any(
-            cell.everything and text is not None and isinstance(_parsed(text), RangeOf)
+            cell.everything and text is not None and isinstance(parsed(text), RangeOf)
             for cell, text in zip(self.cells, self.labels, strict=True)
         )
 
@@ -116,14 +117,6 @@ class DecodedColumn:
                 there = [text in cell.named for cell in self.cells]
                 found[there, 0 if text[0] == "<" else 1] = found[there, 2] = np.nan
         return found
-
-
-def _parsed(text: str) -> Any:
-    """The set, range, or value that a text of a release is; None if it is none of these."""
-    try:
-        return parse(text)
-    except InputError:
-        return None
 
 
 _WHOLE = 2.0**62  # from here on, a column of integers is drawn as floats

@@ -2,9 +2,7 @@
 
 A column of ranges may have a grid to which ranges are widened outward, so that their ends are no one's values:
 multiples of a number, computed exactly in decimals; multiples of a number of days since 1970-01-01; or the first days
-of months or years. ``column_text`` turns published codes into text: a short list of texts for each column, and an index
-into it for each group. ``replacement`` gives the published values their type, and ``of_columns`` gives sentences on the
-recoding.
+of months or years.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The report of a crosswalk: one HTML page that opens offline. It explains a release, and never recomputes it.
-
-In sentences, it states the request, the answer, the assumptions, and what the answer doesn't promise.
-"""
+"""The report of a crosswalk: one HTML page that opens offline. It explains a release, and never recomputes it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Pages that compare: an exploration of a grid of requests, a comparison of releases, and an attack.
-
-An exploration is drawn as loss against risk, with the frontier marked and each point labeled. A comparison shows
-several releases of one table. An attack shows what an intruder reaches with the release and without it.
-"""
+"""Pages that compare: an exploration of a grid of requests, a comparison of releases, and an attack."""
 
 from __future__ import annotations
 

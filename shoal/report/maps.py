@@ -1,12 +1,9 @@
 """Maps of regions and of tiles: a picture, or one HTML file without links that zooms, shows names on hover, and prints.
 
-Tiles are also written as GeoJSON polygons.
-
 Neighboring regions have different colors. A second coloring shows how far each region is above k. A third shows which
 of the original areas are below k. The weights of areas are never shown, because the release doesn't reveal them.
 
-A map of tiles shows only what a release states: bounds and counts. It shows no points. A polygon that crosses longitude
-180 is split in two.
+A map of tiles shows only what a release states: bounds and counts. It shows no points.
 """
 
 from __future__ import annotations

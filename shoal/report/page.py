@@ -1,7 +1,4 @@
-"""The report of a table for a review board: one HTML file that opens offline.
-
-It explains a release, never recomputes it.
-"""
+"""The report of a table for a review board: an HTML page that opens offline, explains, and never recomputes."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Small pictures as inline SVG without a library: common parts of all pictures, and some pictures of one problem.
-
-Common parts are the figure, its frame, a scale bar, and the file's ending. The pictures of one problem are: areas on a
-map (projected, scaled, colored, with remote areas in inset boxes below), how compact and homogeneous regions are by
-their number, and group sizes against k, also as lines of text for the terminal.
-"""
+"""Pictures: parts that all share, areas on a map (with remote ones in inset boxes), and small ones as inline SVG."""
 
 from __future__ import annotations
 

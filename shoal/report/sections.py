@@ -1,8 +1,4 @@
-"""Sections of the report on a table: verdict and warnings, the request and the release, assumptions, and attacks.
-
-The report begins with a verdict in one line with its reasons, and with warnings, worst first. It ends with the attacks
-that the promise doesn't prevent.
-"""
+"""Sections of the report on a table: verdict and warnings, the request and the release, assumptions, and attacks."""
 
 from __future__ import annotations
 

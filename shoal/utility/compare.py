@@ -1,7 +1,4 @@
-"""Compares releases of one table from any tool: privacy, loss, and statistics that can still be computed from them.
-
-The statistics are counts, marginals, correlations, and a classifier (scikit-learn, extra ``learn``).
-"""
+"""Compares releases of one table from any tool: privacy, loss, and statistics that can still be computed from them."""
 
 from __future__ import annotations
 

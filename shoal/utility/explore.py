@@ -1,7 +1,4 @@
-"""Loss and risk over a grid of requests, to choose k, l, and the way to publish.
-
-``prove`` checks a certificate's lower bound against a second search on the table itself.
-"""
+"""Loss and risk over a grid of requests, to choose k, l, and the way to publish; and ``prove``, a second search."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The workbench's step Explore: a grid of requests, drawn as risk against loss.
-
-A click on a point adopts its request.
-"""
+"""The workbench's step Explore: a grid of requests, drawn as risk against loss; a click adopts one."""
 
 from __future__ import annotations
 

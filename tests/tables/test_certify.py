@@ -13,8 +13,8 @@ from shoal.model.privacy import Requirement
 from shoal.model.recoding import Levels, Ranges, Recoding
 from shoal.model.task import Task, shortfall
 from shoal.problems.tables import group
-from shoal.problems.tables.bounds import groups_that_meet
 from shoal.problems.tables.bounds.bounds import lower_bounds
+from shoal.problems.tables.groups import groups_that_meet
 from shoal.problems.tables.losses import bound_raised_to_step, least_steps, steps_bound
 from shoal.problems.tables.three_phase import residue
 from tests.oracles.tables import eligible, held, in_unit, partitions, row_loss

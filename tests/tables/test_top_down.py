@@ -9,7 +9,7 @@ from shoal.model.privacy import KAnonymity, LDiversity, Requirement
 from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Task
 from shoal.problems.tables import group
-from shoal.problems.tables.bounds import groups_that_meet
+from shoal.problems.tables.groups import groups_that_meet
 from shoal.problems.tables.methods.top_down import as_published, refinements, specialize
 from tests.tables.checks import columns_of, forms, least_loss, solved, tables
 from tests.tables.drawn import TREE

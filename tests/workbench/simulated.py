@@ -150,6 +150,10 @@ def people(folder: Path, rows: int = 120, name: str = "people.csv") -> Path:
     return place
 
 
+PATH = "Path of a table, or of a project's folder"
+FOLDER = "Folder to keep it in (empty: download the files below)"
+
+
 def button(user: Any, text: str) -> Any:
     """The buttons that say a text."""
     from nicegui import ui
@@ -159,19 +163,39 @@ def button(user: Any, text: str) -> Any:
 
 def field(user: Any, label: str) -> Any:
     """The one field with a label."""
-    from nicegui import ui
-
-    kinds = (ui.input, ui.number, ui.select)
-    found = [e for kind in kinds for e in _all(user, kind) if str(e.props.get("label", "")) == label]
-    assert len(found) == 1, (label, [e.props.get("label") for kind in kinds for e in _all(user, kind)])
+    there = [e for kind in ("input", "number", "select") for e in every(user, kind)]
+    found = [e for e in there if str(e.props.get("label", "")) == label]
+    assert len(found) == 1, (label, [e.props.get("label") for e in there])
     return found[0]
 
 
-def _all(user: Any, kind: type) -> list[Any]:
+def every(user: Any, kind: str) -> list[Any]:
+    """The elements of a kind, by its name in NiceGUI, in the order of the page."""
+    from nicegui import ui
+
     try:
-        return sorted(user.find(kind=kind).elements, key=lambda e: e.id)
+        return sorted(user.find(kind=getattr(ui, kind)).elements, key=lambda e: e.id)
     except AssertionError:
         return []
+
+
+def the(user: Any, kind: str, words: str) -> Any:
+    """The one element of a kind whose text has these words."""
+    (found,) = (e for e in every(user, kind) if words in e.text)
+    return found
+
+
+def enter(user: Any, label: str, value: Any) -> None:
+    """Type a value into the one field with a label, and leave it."""
+    found = field(user, label)
+    found.set_value(value)
+    user.find(kind=type(found), content=label).trigger("change")
+
+
+def fill(user: Any, label: str, value: Any, press: str) -> None:
+    """Type a value into the one field with a label, and click the button that says ``press``."""
+    field(user, label).set_value(str(value) if isinstance(value, Path) else value)
+    button(user, press).click()
 
 
 async def opened(user: Any, bench: Any) -> Any:

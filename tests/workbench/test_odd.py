@@ -12,7 +12,24 @@ import pytest
 
 import shoal
 from shoal.workbench import jobs, projects
-from tests.workbench.simulated import _all, button, field, go, hold, on_pages, opened, people, run, see, until
+from tests.workbench.simulated import (
+    FOLDER,
+    PATH,
+    button,
+    enter,
+    every,
+    field,
+    fill,
+    go,
+    hold,
+    on_pages,
+    opened,
+    people,
+    run,
+    see,
+    the,
+    until,
+)
 
 pytest.importorskip("nicegui", reason="nicegui is not installed: pip install 'shoal[workbench]'")
 
@@ -26,23 +43,15 @@ def said(user: Any, text: str) -> Any:
     return until(lambda: any(text in words for words in user.notify.messages), f"{text!r} was not said")
 
 
-def number(user: Any, label: str, value: float | None) -> None:
-    """Write a number into a field, and leave the field."""
-    from nicegui import ui
-
-    field(user, label).set_value(value)
-    user.find(kind=ui.number, content=label).trigger("change")
-
-
 @pytest.mark.parametrize("given", [1.5, None])
 @on_pages()
 async def test_a_number_that_is_none_is_refused_and_never_rounded(user: Any, task: Any, given: float | None):
     """k = 1.5 must not become k = 1, which asks for no protection."""
 
     go(user, "3 Models")
-    number(user, "k", 7)
+    enter(user, "k", 7)
     assert task.settings["k"] == 7
-    number(user, "k", given)
+    enter(user, "k", given)
     await said(user, "k is a whole number")
     assert "It stays 7." in user.notify.messages[-1]
     assert task.settings["k"] == 7
@@ -50,7 +59,7 @@ async def test_a_number_that_is_none_is_refused_and_never_rounded(user: Any, tas
     task.change(t=0.3)
     await user.open(f"/w/{task.name}")
     go(user, "3 Models")
-    number(user, "t", 0.25)
+    enter(user, "t", 0.25)
     assert task.settings["t"] == 0.25
 
 
@@ -76,13 +85,11 @@ def test_a_refusal_is_gone_when_what_was_refused_succeeds(tmp_path: Path, monkey
         (tmp_path / "torn.xlsx").write_bytes(b"no zip")
         people(tmp_path)
         for name, words in (("nowhere.csv", "There is no file"), ("torn.xlsx", "torn.xlsx")):
-            field(user, "Path of a table, or of a project's folder").set_value(str(tmp_path / name))
-            button(user, "Open").click()
+            fill(user, PATH, tmp_path / name, "Open")
             await said(user, words)
             assert len(left()) == 1, "the second refusal replaces the first"
             assert words in left()[0]
-        field(user, "Path of a table, or of a project's folder").set_value(str(tmp_path / "people.csv"))
-        button(user, "Open").click()
+        fill(user, PATH, tmp_path / "people.csv", "Open")
         await see(user, "120 rows, 4 columns")
         assert left() == []
         go(user, "3 Models")
@@ -94,8 +101,7 @@ def test_a_refusal_is_gone_when_what_was_refused_succeeds(tmp_path: Path, monkey
         go(user, "4 Hierarchies")
         (tmp_path / "tree.csv").write_text("".join(f"{20 + i};young;*\n" for i in range(30)))
         for name, told in (("nowhere.csv", "There is no file of that name"), ("tree.csv", "")):
-            field(user, "Path of the file").set_value(str(tmp_path / name))
-            button(user, "Read it").click()
+            fill(user, "Path of the file", tmp_path / name, "Read it")
             await (said(user, told) if told else see(user, "Level 1"))
             assert len(left()) == bool(told)
 
@@ -112,8 +118,7 @@ def test_the_points_of_a_tile_are_a_whole_number(tmp_path: Path):
         go(user, "9 Places")
         for given in (2.7, None, 0):
             heard = len(user.notify.messages)
-            field(user, "At least so many points in each").set_value(given)
-            button(user, "Draw").click()
+            fill(user, "At least so many points in each", given, "Draw")
             await until(lambda heard=heard: len(user.notify.messages) > heard, "nothing was said")
             assert "is a whole number, at least 1" in user.notify.messages[-1]
 
@@ -127,8 +132,7 @@ def test_no_other_table_is_opened_while_long_work_runs_on_this_one(tmp_path: Pat
     async def walk(user: Any, bench: Any) -> None:
         task = await opened(user, bench)
         task.running.append("Make the release")
-        field(user, "Path of a table, or of a project's folder").set_value(str(second))
-        button(user, "Open").click()
+        fill(user, PATH, second, "Open")
         await said(user, "'Make the release' still runs on people.csv")
         assert task.source["path"] == str(first)
         task.running.clear()
@@ -175,14 +179,12 @@ async def test_what_came_of_work_whose_page_was_closed_is_said_to_the_next_page(
 
 @on_pages()
 async def test_a_page_that_is_loaded_again_shows_how_far_the_work_is(user: Any, task: Any):
-    from nicegui import ui
-
     task.running.append("Make the release")
     task.reported = ("searching", 0.25)
     await user.open(f"/w/{task.name}")
     go(user, "6 Release")
     await see(user, "searching")
-    bar = next(e for e in _all(user, ui.linear_progress) if e.visible)
+    bar = next(e for e in every(user, "linear_progress") if e.visible)
     assert bar.value == 0.25
     task.reported = ("writing and reading back", None)
     await see(user, "writing and reading back")
@@ -193,8 +195,7 @@ async def test_a_page_that_is_loaded_again_shows_how_far_the_work_is(user: Any, 
 @on_pages()
 async def test_a_table_that_is_read_says_so(user: Any, task: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     asked, begin = hold(monkeypatch, "look", long=False)
-    field(user, "Path of a table, or of a project's folder").set_value(str(tmp_path / "people.csv"))
-    button(user, "Open").click()
+    fill(user, PATH, tmp_path / "people.csv", "Open")
     await until(asked.is_set, "the table was not looked at")
     await see(user, "reading the table")
     begin.set()
@@ -220,8 +221,7 @@ def test_a_column_without_a_value_has_no_classes_and_the_page_says_so(tmp_path: 
         await user.open(f"/w/{task.name}")
         go(user, "4 Hierarchies")
         field(user, "Column").set_value("gap")
-        field(user, "How it is made").set_value("prefixes")
-        button(user, "Show the tree").click()
+        fill(user, "How it is made", "prefixes", "Show the tree")
         await said(user, "Every value of gap is missing")
 
     run(walk, tmp_path, first=str(table))
@@ -241,10 +241,8 @@ async def test_a_wizard_refuses_a_number_that_makes_no_classes(user: Any, way: s
 
 
 def _levels(user: Any) -> Iterator[Any]:
-    from nicegui import ui
-
     words = ("Values in a class", "Minimum rows", "Values under this share")
-    return (e for e in _all(user, ui.input) if str(e.props.get("label", "")).startswith(words))
+    return (e for e in every(user, "input") if str(e.props.get("label", "")).startswith(words))
 
 
 @on_pages()
@@ -299,8 +297,7 @@ def test_a_table_of_a_long_name_is_released(tmp_path: Path):
             task = await opened(user, bench)
             task.change(effort="fast", l=None, publish="stars")
             go(user, "6 Release")
-            field(user, "Folder to keep it in (empty: download the files below)").set_value(str(out))
-            button(user, "Make the release").click()
+            fill(user, FOLDER, out, "Make the release")
             await until(lambda: task.releases or user.notify.messages, "nothing came of it")
             assert task.releases, user.notify.messages
             files = {kind: Path(file) for kind, file in task.releases[-1]["files"].items()}
@@ -380,8 +377,7 @@ async def test_a_hierarchy_of_a_sensitive_column_is_made_where_the_model_needs_i
     go(user, "4 Hierarchies")
     assert field(user, "Column").options == ["age", "zip", "disease"]
     field(user, "Column").set_value("disease")
-    field(user, "How it is made").set_value("order")
-    button(user, "Use this hierarchy").click()
+    fill(user, "How it is made", "order", "Use this hierarchy")
     await said(user, "it says which values of disease are close")
     assert list(task.settings["hierarchies"]) == ["disease"]
     assert task.settings["publish"] == "stars"
@@ -458,8 +454,6 @@ async def test_a_file_that_changed_after_it_was_verified_is_not_handed_out(user:
 @pytest.mark.parametrize("mode", ["increment", "again"])
 def test_three_months_of_people_who_look_like_those_before(tmp_path: Path, mode: str):
     """Two releases of the same people, as if they were others, tell more together than each alone."""
-    from nicegui import ui
-
     by = {"increment": "", "again": "name"}[mode]  # nothing tells who a row is, or an id does
     same = {
         "increment": "has the rows of part 1, and without a column of persons they would count as new people; name the "
@@ -474,7 +468,7 @@ def test_three_months_of_people_who_look_like_those_before(tmp_path: Path, mode:
 
     async def add(user: Any, name: str, month: int, others: bool) -> None:
         field(user, "Column by which a person is known again").set_value(by)
-        switches = [e for e in _all(user, ui.switch) if "other people" in e.text]
+        switches = [e for e in every(user, "switch") if "other people" in e.text]
         assert [e.value for e in switches] == [False] * (month > 1)  # it counts for one month
         for switch in switches:
             switch.set_value(others)
@@ -483,10 +477,9 @@ def test_three_months_of_people_who_look_like_those_before(tmp_path: Path, mode:
     async def walk(user: Any, bench: Any) -> None:
         async def named(name: str) -> None:
             go(user, "1 Open")
-            (kept,) = (e for e in _all(user, ui.switch) if "next table" in e.text)
+            kept = the(user, "switch", "next table")
             kept.set_value(True)
-            field(user, "Path of a table, or of a project's folder").set_value(str(tmp_path / name))
-            button(user, "Open").click()
+            fill(user, PATH, tmp_path / name, "Open")
             await see(user, f"{name}: 120 rows, 4 columns")
             go(user, "8 Series")
 
@@ -496,10 +489,9 @@ def test_three_months_of_people_who_look_like_those_before(tmp_path: Path, mode:
             publish="stars", effort="fast",
         )  # fmt: skip
         go(user, "8 Series")
-        field(user, "Folder of the series").set_value(str(tmp_path / "months"))
-        button(user, "Show the series, or begin one").click()
+        fill(user, "Folder of the series", tmp_path / "months", "Show the series, or begin one")
         await see(user, "Begin a series in this folder")
-        (modes,) = _all(user, ui.radio)
+        (modes,) = every(user, "radio")
         modes.set_value(mode)
         button(user, "Begin the series").click()
         await see(user, "0 months, 0 people")
@@ -550,8 +542,7 @@ async def test_what_is_wrong_with_areas_is_said_in_the_words_of_the_page(user: A
     field(user, "Path of the areas (map or table)").set_value(str(areas))
     for least in ("20000, 5000", "0", "5, 5", "", "5;6", "2.5"):
         heard = len(user.notify.messages)
-        field(user, "Least people in a region; more numbers, more levels").set_value(least)
-        button(user, "Merge the areas").click()
+        fill(user, "Least people in a region; more numbers, more levels", least, "Merge the areas")
         await until(lambda heard=heard: len(user.notify.messages) > heard, f"nothing was said of {least!r}")
         assert "whole numbers that rise" in user.notify.messages[-1]
 
@@ -560,9 +551,9 @@ async def test_what_is_wrong_with_areas_is_said_in_the_words_of_the_page(user: A
 @on_pages()
 async def test_a_path_that_no_file_can_have_is_refused_in_words_on_every_page(user: Any, task: Any, path: str):
     pages = (
-        ("1 Open", "Path of a table, or of a project's folder", "Open", "There is no file or folder of that name"),
+        ("1 Open", PATH, "Open", "There is no file or folder of that name"),
         ("4 Hierarchies", "Path of the file", "Read it", "There is no file of that name"),
-        ("6 Release", "Folder to keep it in (empty: download the files below)", "Make the release", "cannot be used"),
+        ("6 Release", FOLDER, "Make the release", "cannot be used"),
         ("6 Release", "Folder of the project", "Save the project", "It could not be saved"),
         ("8 Series", "Folder of the series", "Show the series, or begin one", "This folder cannot be used"),
         ("9 Places", "Path of the areas (map or table)", "Merge the areas", "There is no file of that name"),
@@ -571,21 +562,18 @@ async def test_a_path_that_no_file_can_have_is_refused_in_words_on_every_page(us
         await user.open(f"/w/{task.name}")
         go(user, step)
         heard = len(user.notify.messages)
-        field(user, label).set_value(path)
-        button(user, press).click()
+        fill(user, label, path, press)
         await until(lambda heard=heard: len(user.notify.messages) > heard, f"{step} said nothing")
         assert words in user.notify.messages[-1]
 
 
 @on_pages()
 async def test_a_hierarchy_is_chosen_as_a_file(user: Any, task: Any):
-    from nicegui import ui
-
     go(user, "4 Hierarchies")
     rows = "".join(f"0123{i};{'west' if i < 3 else 'east'};*\n" for i in range(7))
     sent = await user.http_client.post(f"/w/{task.name}/upload", content=rows.encode())
     field(user, "Column").set_value("zip")
-    (chosen,) = (e for e in _all(user, ui.element) if "file of a hierarchy" in str(e.props.get("aria-label", "")))
+    (chosen,) = (e for e in every(user, "element") if "file of a hierarchy" in str(e.props.get("aria-label", "")))
     for handler in [*chosen._event_listeners.values()]:  # the page may be drawn again
         await handler_of(handler)({"sent": True, "name": sent.text})
     await see(user, "Level 1")
@@ -604,8 +592,7 @@ async def test_the_page_lists_the_values_that_a_hierarchy_lacks_and_the_message_
     tree.write_text("".join(f"0123{i};west;*\n" for i in range(4)))
     go(user, "4 Hierarchies")
     field(user, "Column").set_value("zip")
-    field(user, "Path of the file").set_value(str(tree))
-    button(user, "Read it").click()
+    fill(user, "Path of the file", tree, "Read it")
     await see(user, "Values of zip that the hierarchy lacks: 01234, 01235, 01236")
     assert "does not cover 3 of the column's values" in user.notify.messages[-1]
     assert "01234" not in " ".join(user.notify.messages)
@@ -620,14 +607,12 @@ def handler_of(listener: Any) -> Any:
 
 @on_pages(None)
 async def test_a_chosen_file_goes_when_it_is_refused_or_another_is_open(user: Any, bench: Any, tmp_path: Path):
-    from nicegui import ui
-
     await user.open("/")
     (task,) = bench.tasks.values()
 
     async def choose(held: bytes) -> None:
         sent = await user.http_client.post(f"/w/{task.name}/upload", content=held)
-        chosen = next(e for e in _all(user, ui.element) if "or drop it here" in str(e.props.get("aria-label", "")))
+        chosen = next(e for e in every(user, "element") if "or drop it here" in str(e.props.get("aria-label", "")))
         for handler in [*chosen._event_listeners.values()]:  # the page may be drawn again
             await handler_of(handler)({"sent": True, "name": sent.text})
 
@@ -643,8 +628,7 @@ async def test_a_chosen_file_goes_when_it_is_refused_or_another_is_open(user: An
     await choose(second)
     await see(user, "90 rows, 4 columns")
     assert kept() == [second]
-    field(user, "Path of a table, or of a project's folder").set_value(str(people(tmp_path, 70)))
-    button(user, "Open").click()
+    fill(user, PATH, people(tmp_path, 70), "Open")
     await see(user, "70 rows, 4 columns")
     assert kept() == []
     assert (tmp_path / "people.csv").is_file()

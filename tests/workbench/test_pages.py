@@ -14,7 +14,24 @@ import shoal
 from tests.commands import run as command
 from tests.engines.test_arx import TABLE as ARX_TABLE
 from tests.engines.test_arx import project as arx_project
-from tests.workbench.simulated import _all, button, field, go, hold, on_pages, opened, people, run, see, until
+from tests.workbench.simulated import (
+    FOLDER,
+    PATH,
+    button,
+    enter,
+    every,
+    field,
+    fill,
+    go,
+    hold,
+    on_pages,
+    opened,
+    people,
+    run,
+    see,
+    the,
+    until,
+)
 
 pytest.importorskip("nicegui", reason="nicegui is not installed: pip install 'shoal[workbench]'")
 
@@ -24,9 +41,7 @@ TABLE = "Table of a database (DuckDB, SQLite), sheet of Excel, or layer of a map
 
 def roles(user: Any) -> list[Any]:
     """The choices of roles, in the table's order."""
-    from nicegui import ui
-
-    return [e for e in _all(user, ui.toggle) if "quasi_identifiers" in e.options]
+    return [e for e in every(user, "toggle") if "quasi_identifiers" in e.options]
 
 
 @on_pages()
@@ -48,16 +63,12 @@ async def test_a_role_changes_by_a_click_and_the_line_on_top_says_so(user: Any, 
 
 @on_pages()
 async def test_a_model_is_asked_for_by_its_switch_and_its_number(user: Any, task: Any):
-    from nicegui import ui
-
     go(user, "3 Models")
-    (entropy,) = (e for e in _all(user, ui.switch) if "entropy" in e.text.lower())
+    (entropy,) = (e for e in every(user, "switch") if "entropy" in e.text.lower())
     entropy.set_value(True)
     assert task.settings["entropy_l"] == 2.0
     assert any("entropy" in model.name for model in shoal.Policy.of(task.asked()).privacy)
-    number = field(user, "k")
-    number.set_value(9)
-    user.find(kind=ui.number, content="k").trigger("change")
+    enter(user, "k", 9)
     await see(user, "at least 9 rows")
     assert task.asked()["k"] == 9
     entropy.set_value(False)
@@ -66,21 +77,16 @@ async def test_a_model_is_asked_for_by_its_switch_and_its_number(user: Any, task
     window_again = f"/w/{task.name}"
     await user.open(window_again)
     go(user, "3 Models")
-    field(user, "k").set_value(11)
-    user.find(kind=ui.number, content="k").trigger("change")
+    enter(user, "k", 11)
     await see(user, "at least 11 rows, and at most the share 0.7")  # said once, with the k of both
     assert task.asked()["alpha_k"] == [0.7, 11]
     assert field(user, "alpha_k: k").value == 11
-    field(user, "alpha_k: k").set_value(20)
-    user.find(kind=ui.number, content="alpha_k: k").trigger("change")
-    field(user, "k").set_value(4)
-    user.find(kind=ui.number, content="k").trigger("change")
+    enter(user, "alpha_k: k", 20)
+    enter(user, "k", 4)
     assert (task.asked()["k"], task.asked()["alpha_k"]) == (4, [0.7, 20])
 
 
 def test_ends_of_ranges_of_dates_are_months_or_years(tmp_path: Path):
-    from nicegui import ui
-
     born = [f"19{40 + i * 7 % 55}-{1 + i % 12:02}-{1 + i % 28:02}" for i in range(200)]
     table = pl.DataFrame({"born": born, "zip": ["01", "02"] * 100, "height": [150.25 + i / 4 for i in range(200)]})
     table.with_columns(disease=pl.Series(["flu", "gout"] * 100)).write_csv(tmp_path / "born.csv")
@@ -94,8 +100,7 @@ def test_ends_of_ranges_of_dates_are_months_or_years(tmp_path: Path):
         field(user, "Ranges of born end with a full").set_value(None)
         assert task.asked()["range_step"] == {"height": 2}
         label = "Values of height from here up are one (top)"
-        field(user, label).set_value(190)
-        user.find(kind=ui.number, content=label).trigger("change")
+        enter(user, label, 190)
         assert task.asked()["top"] == {"height": 190}
         task.give_role("height", "insensitive")
         assert not task.asked().get("top")
@@ -107,19 +112,16 @@ def test_ends_of_ranges_of_dates_are_months_or_years(tmp_path: Path):
 async def test_the_page_of_models_speaks_of_no_options_and_a_population_opens_its_models(
     user: Any, task: Any, tmp_path: Path
 ):
-    from nicegui import ui
-
     go(user, "3 Models")
-    words = [e.text for e in _all(user, ui.switch)] + [str(e.props.get("label")) for e in _all(user, ui.input)]
+    words = [e.text for e in every(user, "switch")] + [str(e.props.get("label")) for e in every(user, "input")]
     assert len(words) > 15
     assert not [w for w in words if "--" in w]
 
     def of_population() -> list[Any]:
-        return [e for e in _all(user, ui.switch) if e.text.startswith(("k-map", "delta-presence"))]
+        return [e for e in every(user, "switch") if e.text.startswith(("k-map", "delta-presence"))]
 
     assert [e.enabled for e in of_population()] == [False, False]
-    field(user, "Path of the population's table").set_value(str(tmp_path / "people.csv"))
-    user.find(kind=ui.input, content="Path of the population's table").trigger("change")
+    enter(user, "Path of the population's table", str(tmp_path / "people.csv"))
     await until(lambda: [e.enabled for e in of_population()] == [True, True], "they stay shut")
     of_population()[1].set_value(True)
     assert {"k_map", "presence"} & set(task.settings)
@@ -127,14 +129,11 @@ async def test_the_page_of_models_speaks_of_no_options_and_a_population_opens_it
 
 @on_pages()
 async def test_how_long_to_search_is_a_word_or_a_number_of_seconds(user: Any, task: Any):
-    from nicegui import ui
-
     task.change(effort=2.5)  # as a saved policy may have it
     go(user, "3 Models")
     way = field(user, "How long to search (effort)")
     assert (way.value, field(user, "Seconds").value) == ("seconds", 2.5)
-    field(user, "Seconds").set_value(30)
-    user.find(kind=ui.number, content="Seconds").trigger("change")
+    enter(user, "Seconds", 30)
     assert task.asked()["effort"] == 30.0
     seconds = field(user, "Seconds")
     way.set_value("fast")
@@ -145,19 +144,15 @@ async def test_how_long_to_search_is_a_word_or_a_number_of_seconds(user: Any, ta
 
 @on_pages()
 async def test_a_hierarchy_is_made_by_the_wizard_changed_by_hand_and_saved_as_arx_reads_it(user: Any, task: Any):
-    from nicegui import ui
-
     go(user, "4 Hierarchies")
     field(user, "Column").set_value("zip")
-    field(user, "How it is made").set_value("order")
-    button(user, "Show the tree").click()
+    fill(user, "How it is made", "order", "Show the tree")
     await see(user, "01230 to 01232")
     await see(user, "of the rows")
     for value in ("01230", "01233"):
-        (mark,) = (e for e in _all(user, ui.checkbox) if e.text.startswith(f"{value}: "))
+        mark = the(user, "checkbox", f"{value}: ")
         mark.set_value(True)
-    field(user, "Class for the marked values, also a new one").set_value("west")
-    button(user, "Move").click()
+    fill(user, "Class for the marked values, also a new one", "west", "Move")
     await see(user, "west")
     button(user, "Use this hierarchy").click()
     await until(lambda: "zip" in task.settings.get("hierarchies", {}), "the hierarchy is not used")
@@ -171,16 +166,13 @@ async def test_a_hierarchy_is_made_by_the_wizard_changed_by_hand_and_saved_as_ar
 
 @on_pages()
 async def test_a_hierarchy_in_use_is_opened_again_changed_taken_back_and_removed(user: Any, task: Any):
-    from nicegui import ui
-
     def marked(user: Any, value: str, target: str) -> None:
-        (mark,) = (e for e in _all(user, ui.checkbox) if e.text.startswith(f"{value}: "))
+        mark = the(user, "checkbox", f"{value}: ")
         mark.set_value(True)
-        field(user, "Class for the marked values, also a new one").set_value(target)
-        button(user, "Move").click()
+        fill(user, "Class for the marked values, also a new one", target, "Move")
 
     def names(user: Any) -> set[str]:
-        return {e.value for e in _all(user, ui.input) if "Name of the class" in str(e.props)}
+        return {e.value for e in every(user, "input") if "Name of the class" in str(e.props)}
 
     go(user, "4 Hierarchies")
     way = field(user, "How it is made")
@@ -210,7 +202,7 @@ async def test_a_hierarchy_in_use_is_opened_again_changed_taken_back_and_removed
     button(user, "Use this hierarchy").click()
     await until(lambda: task.settings["hierarchies"]["zip"] != str(first), "not used")
     assert "01230;apart;*" in Path(task.settings["hierarchies"]["zip"]).read_text().splitlines()
-    await until(lambda: _all(user, ui.button), "no page")
+    await until(lambda: every(user, "button"), "no page")
     button(user, "Remove").click()
     assert "hierarchies" not in task.settings
     button(user, "Show the tree").click()
@@ -232,8 +224,7 @@ def test_a_hierarchy_of_more_values_than_a_page_shows_is_used_whole(tmp_path: Pa
         task = await opened(user, bench)
         task.change(quasi_identifiers=["code"], identifiers=[], sensitive=[], insensitive=["a", "b", "c"], l=None)
         go(user, "4 Hierarchies")
-        field(user, "Path of the file").set_value(str(tree))
-        button(user, "Read it").click()
+        fill(user, "Path of the file", tree, "Read it")
         await see(user, "Too many values to edit by hand")
         button(user, "Add a level").click()
         await see(user, "This column has too many values to edit by hand.")
@@ -241,8 +232,7 @@ def test_a_hierarchy_of_more_values_than_a_page_shows_is_used_whole(tmp_path: Pa
         await until(lambda: task.settings.get("hierarchies"), "not used")
         assert Path(task.settings["hierarchies"]["code"]).read_text() == tree.read_text()
         field(user, "How it is made").set_value("order")
-        field(user, "Values in a class").set_value("500")
-        button(user, "Show the tree").click()
+        fill(user, "Values in a class", "500", "Show the tree")
         await see(user, "c0000 to c0499")
         button(user, "Use this hierarchy").click()
         await until(lambda: task.settings["hierarchies"]["code"].endswith("2.csv"), "not used")
@@ -270,18 +260,15 @@ def test_widths_are_proposed_that_suit_the_numbers(numbers: Any, widths: str):
 
 @on_pages()
 async def test_a_grid_is_tried_and_a_point_taken_is_what_is_asked_also_beside_alpha(user: Any, task: Any):
-    from nicegui import ui
-
     task.change(alpha_k=[0.6, 7], l=None)
     go(user, "5 Explore")
     field(user, "k, separated by commas").set_value("2, 4")
-    field(user, "l, separated by commas (1 asks nothing)").set_value("1")
-    button(user, "Try the grid").click()
+    fill(user, "l, separated by commas (1 asks nothing)", "1", "Try the grid")
     await until(lambda: len(task.points) == 2 and task.points[0].get("frontier") is not None, "no points")
     await until(lambda: any(p["frontier"] for p in task.points), "the grid did not end")
     assert [p["k"] for p in task.points] == [2, 4]
     assert task.points[0]["risk"] > 1 / 7  # a class of fewer than 7 rows: k alone rules
-    (table,) = user.find(marker="points", kind=ui.table).elements
+    (table,) = user.find(marker="points").elements
     user.find(marker="points").trigger("take", 0)
     assert table.rows[0]["k"] == 2
     await see(user, "Taken: k = 2, l = 1")
@@ -351,8 +338,7 @@ async def test_a_release_is_made_into_a_folder_verified_and_not_over_another(use
     out = tmp_path / "out"
     task.change(effort="fast")
     go(user, "6 Release")
-    field(user, "Folder to keep it in (empty: download the files below)").set_value(str(out))
-    button(user, "Make the release").click()
+    fill(user, FOLDER, out, "Make the release")
     await see(user, "Verified: it was read back, judged again and holds.")
     assert {p.name for p in out.iterdir()} == {
         "people.release.csv", "people.release.certificate.json", "people.release.record.json",
@@ -363,8 +349,7 @@ async def test_a_release_is_made_into_a_folder_verified_and_not_over_another(use
     for private in ("secret.key", "people.release.record.json"):
         assert (out / private).stat().st_mode & 0o077 == 0
     before = {p.name: p.read_bytes() for p in out.iterdir()}
-    field(user, "Folder to keep it in (empty: download the files below)").set_value(str(out))
-    button(user, "Make the release").click()
+    fill(user, FOLDER, out, "Make the release")
     await see(user, "people.release.csv is already in that folder")
     assert {p.name: p.read_bytes() for p in out.iterdir()} == before
     assert len(task.releases) == 1
@@ -376,8 +361,7 @@ async def test_what_no_release_can_meet_is_refused_in_words_and_leaves_no_file(u
     out = tmp_path / "out"
     task.change(k=500, l=None, effort="fast")
     go(user, "6 Release")
-    field(user, "Folder to keep it in (empty: download the files below)").set_value(str(out))
-    button(user, "Make the release").click()
+    fill(user, FOLDER, out, "Make the release")
     await see(user, "500")
     await until(lambda: user.notify.messages, "nothing was said")
     assert "120" in user.notify.messages[-1]
@@ -396,8 +380,7 @@ def test_a_stop_in_the_middle_leaves_no_file_and_the_next_release_is_made(tmp_pa
         quasi = ["c0", "c1", "c2"]
         task.change(effort=100.0, k=3, l=None, quasi_identifiers=quasi, sensitive=[], insensitive=["disease"])
         go(user, "6 Release")
-        field(user, "Folder to keep it in (empty: download the files below)").set_value(str(out))
-        button(user, "Make the release").click()
+        fill(user, FOLDER, out, "Make the release")
         await until(lambda: _searching(user), "the search did not begin")
         button(user, "Stop").click()  # of those drawn, the one that is not greyed out
         await see(user, "stopped; nothing was written")
@@ -409,9 +392,7 @@ def test_a_stop_in_the_middle_leaves_no_file_and_the_next_release_is_made(tmp_pa
         await see(user, "Verified: it was read back")
 
     def _searching(user: Any) -> bool:
-        from nicegui import ui
-
-        return any("search" in e.text or "group" in e.text for e in _all(user, ui.label) if "status" in str(e.props))
+        return any("search" in e.text or "group" in e.text for e in every(user, "label") if "status" in str(e.props))
 
     run(walk, tmp_path, first=str(table))
 
@@ -420,8 +401,7 @@ def test_a_stop_in_the_middle_leaves_no_file_and_the_next_release_is_made(tmp_pa
 async def test_a_project_is_saved_and_opened_again_in_another_window(user: Any, bench: Any, task: Any, tmp_path: Path):
     task.change(k=4, l=None)
     go(user, "6 Release")
-    field(user, "Folder of the project").set_value(str(tmp_path / "kept"))
-    button(user, "Save the project").click()
+    fill(user, "Folder of the project", tmp_path / "kept", "Save the project")
     await see(user, "The project is saved.")
     assert tomllib.loads((tmp_path / "kept" / "policy.toml").read_text())["k"] == 4
     bench.first = str(tmp_path / "kept")
@@ -431,8 +411,7 @@ async def test_a_project_is_saved_and_opened_again_in_another_window(user: Any, 
     assert other.asked() == task.asked()
     assert other.project == tmp_path / "kept"
     (tmp_path / "kept" / "policy.toml").write_text('k = 4\nquasi_identifiers = ["age", "plz"]\n')
-    field(user, "Path of a table, or of a project's folder").set_value(str(tmp_path / "kept"))
-    button(user, "Open").click()
+    fill(user, PATH, tmp_path / "kept", "Open")
     await see(user, "This table lacks 'plz', which the request names (kept/policy.toml: quasi_identifiers)")
 
 
@@ -440,25 +419,19 @@ async def test_a_project_is_saved_and_opened_again_in_another_window(user: Any, 
 async def test_the_next_month_is_asked_the_same_and_refused_where_it_lacks_a_column(
     user: Any, task: Any, tmp_path: Path
 ):
-    from nicegui import ui
-
-    def named(user: Any, place: Path) -> None:
-        field(user, "Path of a table, or of a project's folder").set_value(str(place))
-        button(user, "Open").click()
-
     task.change(k=9, l=None, insensitive=["zip"], quasi_identifiers=["age"])
-    (same,) = (e for e in _all(user, ui.switch) if "next table" in e.text)
+    same = the(user, "switch", "next table")
     same.set_value(True)
-    named(user, people(tmp_path, 300, "july.csv"))
+    fill(user, PATH, people(tmp_path, 300, "july.csv"), "Open")
     await see(user, "july.csv: 300 rows, 4 columns")
     assert (task.asked()["k"], task.asked()["quasi_identifiers"]) == (9, ["age"])
     pl.read_csv(tmp_path / "july.csv").rename({"age": "years"}).write_csv(tmp_path / "august.csv")
-    named(user, tmp_path / "august.csv")
+    fill(user, PATH, tmp_path / "august.csv", "Open")
     await see(user, "This table lacks 'age', which the request names")
     assert task.title == "july.csv"
-    (same,) = (e for e in _all(user, ui.switch) if "next table" in e.text)
+    same = the(user, "switch", "next table")
     same.set_value(False)
-    named(user, tmp_path / "august.csv")
+    fill(user, PATH, tmp_path / "august.csv", "Open")
     await see(user, "august.csv: 300 rows, 4 columns")
     assert task.asked()["k"] == 5
 
@@ -468,22 +441,18 @@ async def test_a_project_of_arx_gives_roles_models_and_hierarchies(user: Any, be
     await user.open("/")
     (task,) = bench.tasks.values()
 
-    def named(place: Path) -> None:
-        field(user, "Path of a table, or of a project's folder").set_value(str(place))
-        button(user, "Open").click()
-
-    named(arx_project(tmp_path / "study.deid"))
+    fill(user, PATH, arx_project(tmp_path / "study.deid"), "Open")
     await see(user, "Open the table of the ARX project first")
-    named(people(tmp_path))
+    fill(user, PATH, people(tmp_path), "Open")
     await see(user, "120 rows, 4 columns")
     before = task.asked()
-    named(tmp_path / "study.deid")
+    fill(user, PATH, tmp_path / "study.deid", "Open")
     await see(user, "The open table lacks 'zip & co', 'ill', 'note'")
     assert task.asked() == before
     ARX_TABLE.write_csv(tmp_path / "study.csv")
-    named(tmp_path / "study.csv")
+    fill(user, PATH, tmp_path / "study.csv", "Open")
     await see(user, "24 rows, 5 columns")
-    named(tmp_path / "study.deid")
+    fill(user, PATH, tmp_path / "study.deid", "Open")
     await see(user, "Roles, models and hierarchies are those of the ARX project. Not read:")
     asked = task.asked()
     assert (asked["quasi_identifiers"], asked["sensitive"]) == (["age", "zip & co"], ["ill"])
@@ -499,7 +468,7 @@ async def test_a_project_of_arx_gives_roles_models_and_hierarchies(user: Any, be
     await see(user, "without the release")
     (tmp_path / "bent.deid").write_bytes(b"no zip")
     go(user, "1 Open")
-    named(tmp_path / "bent.deid")
+    fill(user, PATH, tmp_path / "bent.deid", "Open")
     await see(user, "bent.deid")
 
 
@@ -515,7 +484,7 @@ async def test_a_table_of_a_database_and_a_query_are_opened(user: Any, bench: An
     (task,) = bench.tasks.values()
 
     def named(**fields: str) -> None:
-        field(user, "Path of a table, or of a project's folder").set_value(str(place))
+        field(user, PATH).set_value(str(place))
         for label, text in fields.items():
             field(user, {"table": TABLE, "query": "Or a query: SELECT ..."}[label]
                   ).set_value(text)  # fmt: skip
@@ -538,17 +507,13 @@ def test_the_next_month_is_added_to_a_series_and_verified_beside_the_first(tmp_p
     both.with_columns(name=pl.col("name").str.replace("Person", "Other")).write_csv(february)
     place = tmp_path / "months"
 
-    def named(user: Any, label: str, text: object, press: str) -> None:
-        field(user, label).set_value(str(text))
-        button(user, press).click()
-
     async def walk(user: Any, bench: Any) -> None:
         task = await opened(user, bench)
         task.change(k=3, l=None, sensitive=[], insensitive=["disease"], alpha_k=None, effort="fast")
         go(user, "8 Series")
-        named(user, "Folder of the series", tmp_path, "Show the series, or begin one")
+        fill(user, "Folder of the series", tmp_path, "Show the series, or begin one")
         await see(user, "This folder holds other files")
-        named(user, "Folder of the series", place, "Show the series, or begin one")
+        fill(user, "Folder of the series", place, "Show the series, or begin one")
         await see(user, "Begin a series in this folder")
         button(user, "Begin the series").click()
         await see(user, "0 months, 0 people")
@@ -559,16 +524,16 @@ def test_the_next_month_is_added_to_a_series_and_verified_beside_the_first(tmp_p
         await until(lambda: "are in an earlier part" in user.notify.messages[-1], "twice the same people")
         await user.open(f"/w/{task.name}")  # the same window, loaded anew
         go(user, "6 Release")
-        named(user, "Folder of the project", tmp_path / "kept", "Save the project")
+        fill(user, "Folder of the project", tmp_path / "kept", "Save the project")
         await see(user, "The project is saved.")
 
         bench.first = str(tmp_path / "kept")
         task = await opened(user, bench)
         await until(lambda: task.months is not None, "the series is not known again")
         go(user, "1 Open")
-        (same,) = (e for e in _all(user, ui.switch) if "next table" in e.text)
+        same = the(user, "switch", "next table")
         same.set_value(True)
-        named(user, "Path of a table, or of a project's folder", february, "Open")
+        fill(user, PATH, february, "Open")
         await see(user, "february.csv: 90 rows, 4 columns")
         go(user, "8 Series")
         button(user, "Add february.csv as month 2").click()
@@ -579,8 +544,6 @@ def test_the_next_month_is_added_to_a_series_and_verified_beside_the_first(tmp_p
         assert answer.content == (place / "0002" / "release.csv").read_bytes()
         for number, kind in ((0, "release"), (3, "release"), (1, "private")):
             assert (await user.http_client.get(f"/w/{task.name}/months/{number}/{kind}")).status_code == 404
-
-    from nicegui import ui
 
     run(walk, tmp_path, first=str(january))
     assert shoal.Series(place).verify().holds
@@ -595,22 +558,17 @@ async def test_areas_become_regions_on_a_map_and_the_hierarchy_of_their_column(u
 
     areas = tmp_path / "areas.geojson"
     areas.write_text(json.dumps({"type": "FeatureCollection", "features": [square(x) for x in range(7)]}))
-    from nicegui import ui
-
     go(user, "9 Places")
     label = "Path of the areas (map or table)"
-    field(user, label).set_value(str(tmp_path / "nowhere"))
-    button(user, "Merge the areas").click()
+    fill(user, label, tmp_path / "nowhere", "Merge the areas")
     await see(user, "There is no file of that name.")
     field(user, label).set_value(str(areas))
-    field(user, "Column with the people of an area").set_value("nobody")
-    button(user, "Merge the areas").click()
+    fill(user, "Column with the people of an area", "nobody", "Merge the areas")
     await until(lambda: "nobody" in user.notify.messages[-1], "a column that is not there")
     field(user, "Column with the people of an area").set_value("people")
-    field(user, "Least people in a region; more numbers, more levels").set_value("60, 90")
-    button(user, "Merge the areas").click()
+    fill(user, "Least people in a region; more numbers, more levels", "60, 90", "Merge the areas")
     await see(user, "7 areas become 3 regions, and more than 3 cannot exist; the smallest has 60")
-    maps = [e.content for e in _all(user, ui.html) if "<iframe" in e.content]
+    maps = [e.content for e in every(user, "html") if "<iframe" in e.content]
     assert len(maps) == 2
     assert all('sandbox="allow-scripts"' in m for m in maps)
     assert not any("src=" in m or "http://" in m.replace("http://www.w3.org", "") for m in maps)
@@ -620,7 +578,7 @@ async def test_areas_become_regions_on_a_map_and_the_hierarchy_of_their_column(u
     tree = [line.split(";") for line in Path(held).read_text().splitlines()]
     assert [row[0] for row in tree] == [f"0123{x}" for x in range(7)]
     assert len({row[1] for row in tree}) == 3
-    (again,) = (e.content for e in _all(user, ui.code) if e.content.startswith("shoal regions"))
+    (again,) = (e.content for e in every(user, "code") if e.content.startswith("shoal regions"))
     assert command(*shlex.split(again)[1:], cwd=tmp_path).returncode == 0
     assert (tmp_path / "regions.hierarchy.csv").read_bytes() == Path(held).read_bytes()
     task.change(effort="fast", l=None, k=3)
@@ -645,8 +603,7 @@ def test_tiles_and_regions_stay_on_a_page_that_is_loaded_again(tmp_path: Path, m
         task = bench.tasks[name]
         await until(lambda: task.source, "no table was opened")
         go(user, "9 Places")
-        field(user, "At least so many points in each").set_value(7)
-        button(user, "Draw").click()
+        fill(user, "At least so many points in each", 7, "Draw")
         await see(user, "tiles, the smallest of")
         field(user, "Path of the areas (map or table)").set_value(str(areas))
         field(user, "Path of the pairs of neighbors, for a table").set_value(str(tmp_path / "pairs.csv"))
@@ -686,11 +643,9 @@ async def test_one_layer_of_a_map_with_several_becomes_regions(user: Any, tmp_pa
     go(user, "9 Places")
     field(user, "Path of the areas (map or table)").set_value(str(areas))
     field(user, "Column with the people of an area").set_value("people")
-    field(user, "Least people in a region; more numbers, more levels").set_value("60")
-    button(user, "Merge the areas").click()
+    fill(user, "Least people in a region; more numbers, more levels", "60", "Merge the areas")
     await until(lambda: "name the one you want" in " ".join(user.notify.messages), "two layers")
-    field(user, "Layer of the map, if it has several").set_value("counties")
-    button(user, "Merge the areas").click()
+    fill(user, "Layer of the map, if it has several", "counties", "Merge the areas")
     await see(user, "4 areas become 2 regions")
     told = " ".join(user.notify.messages)
     assert "districts" in told
@@ -771,12 +726,10 @@ async def test_two_windows_do_not_mix(user: Any, bench: Any, task: Any, tmp_path
 
 @on_pages()
 async def test_two_windows_of_one_address_show_the_same_request(user: Any, task: Any):
-    from nicegui import ui
     from nicegui.testing import User
 
     def ask(window: Any, k: int) -> None:
-        field(window, "k").set_value(k)
-        window.find(kind=ui.number, content="k").trigger("change")
+        enter(window, "k", k)
 
     go(user, "6 Release")
     other = User(user.http_client)
@@ -826,11 +779,10 @@ async def test_the_person_of_a_row_is_chosen_and_is_removed_whoever_it_was_befor
 async def test_a_page_that_is_loaded_again_shows_and_stops_what_runs_and_gets_the_result(
     user: Any, task: Any, monkeypatch: pytest.MonkeyPatch
 ):
-    from nicegui import ui
     from nicegui.testing import User
 
     def stops(window: Any) -> list[bool]:
-        return [e.enabled for e in _all(window, ui.button) if e.text == "Stop"]
+        return [e.enabled for e in every(window, "button") if e.text == "Stop"]
 
     task.change(effort="fast", l=None, publish="stars")
     go(user, "6 Release")
@@ -842,7 +794,7 @@ async def test_a_page_that_is_loaded_again_shows_and_stops_what_runs_and_gets_th
     await other.open(f"/w/{task.name}")  # begins with the step that was shown
     await see(other, "This runs already")
     assert stops(other) == [True]
-    assert not next(e for e in _all(other, ui.button) if e.text == "Make the release").enabled
+    assert not next(e for e in every(other, "button") if e.text == "Make the release").enabled
     before.delete()
     begin.set()
     await see(other, "Verified: it was read back")
@@ -872,8 +824,7 @@ def test_a_wrong_file_is_refused_in_words_and_the_page_lives_on(tmp_path: Path):
         (task,) = bench.tasks.values()
 
         async def named(name: str) -> None:
-            field(user, "Path of a table, or of a project's folder").set_value(str(tmp_path / name))
-            button(user, "Open").click()
+            fill(user, PATH, tmp_path / name, "Open")
 
         await until(lambda: user.notify.messages, "nothing was said")
         assert "nowhere.csv" in user.notify.messages[-1]

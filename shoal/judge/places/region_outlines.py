@@ -1,8 +1,4 @@
-"""The judge of files published with a crosswalk of regions: outlines, levels, and hierarchies.
-
-It checks the statements, members, and positions of outlines, every level of nested regions in the crosswalk, and the
-hierarchy file.
-"""
+"""The judge of files published with a crosswalk of regions: outlines, levels, and hierarchies."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The judge's reading of ranges and sets: which values a published text can mean, and whether ends are on a grid.
-
-A grid has multiples of a number, days since 1970, or first days of months or years.
-"""
+"""The judge's reading of ranges and sets: which values a published text can mean, and whether ends are on a grid."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Privacy models that compare a group with the table: t-closeness, beta-likeness, and delta-disclosure privacy.
-
-``TCloseness.on`` applies the hierarchical distance to the classes of a column's values.
-"""
+"""Privacy models that compare a group with the table: t-closeness, beta-likeness, and delta-disclosure privacy."""
 
 from __future__ import annotations
 

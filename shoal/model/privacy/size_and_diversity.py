@@ -1,7 +1,4 @@
-"""Models of a single group: k-anonymity, (alpha,k)-anonymity, and the forms of l-diversity.
-
-These are by frequency, by distinct values, by entropy, recursive, and of several columns at once.
-"""
+"""Models of a single group: k-anonymity, (alpha,k)-anonymity, and the forms of l-diversity."""
 
 from __future__ import annotations
 

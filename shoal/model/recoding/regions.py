@@ -1,7 +1,4 @@
-"""Regions: areas are replaced by a connected set of areas of a graph.
-
-The cheapest connected sets are node-weighted Steiner trees.
-"""
+"""Regions: areas are replaced by a cheapest connected set of areas of a graph, a node-weighted Steiner tree."""
 
 from __future__ import annotations
 

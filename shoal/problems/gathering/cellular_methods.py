@@ -117,11 +117,7 @@ def without_empty(space: Space, owner: np.ndarray, center: np.ndarray) -> Cluste
     used, fresh = np.unique(owner[owner >= 0], return_inverse=True)
     labels = np.full(space.n, -1)
     labels[owner >= 0] = fresh
-    center = center[used].copy()
-    away = np.zeros(space.n)
-    kept = np.flatnonzero(labels >= 0)
-    away[kept] = space.between(kept, center[labels[kept]])
-    return Clusters(labels, center, away)
+    return Clusters.around(space, labels, center[used])
 
 
 def halve(problem: CellularProblem, found: Clusters) -> Clusters:

@@ -366,7 +366,4 @@ def recentered(space: Space, labels: np.ndarray, center: np.ndarray) -> Clusters
     order = np.argsort(labels, kind="stable")
     start = np.searchsorted(labels[order], np.arange(used.size + 1)).astype(np.int64)
     kernels.one_centers(space.coded, start, order, center, np.empty(used.size))
-    away = np.zeros(space.n)
-    kept = np.flatnonzero(labels >= 0)
-    away[kept] = space.between(kept, center[labels[kept]])
-    return Clusters(labels, center, away)
+    return Clusters.around(space, labels, center)

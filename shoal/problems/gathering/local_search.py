@@ -212,22 +212,18 @@ def rejoin(space: Space, found: Clusters, reach: float | None = None) -> Cluster
     out = np.flatnonzero(found.labels < 0)
     if not out.size:
         return found
-    nearest, far = (x[:, 0] for x in space.nearest(1, rows=out, among=np.unique(found.center)))
-    back = np.full(space.n, -1)
-    back[found.center] = np.arange(found.center.size)
+    nearest, far = space.nearest_center(found.center, out, np.unique(found.center))
     near = far <= (found.radius if reach is None else reach)
     labels, away = found.labels.copy(), found.away.copy()
-    labels[out[near]], away[out[near]] = back[nearest[near]], far[near]
+    labels[out[near]], away[out[near]] = nearest[near], far[near]
     return Clusters(labels, found.center, away, found.note)
 
 
 def nearer(space: Space, found: Clusters, r: int, rows: np.ndarray) -> Clusters:
     """Move points to their nearest center while the cluster that they leave keeps r, the farthest first."""
-    nearest, far = (x[:, 0] for x in space.nearest(1, rows=rows, among=np.unique(found.center)))
-    back = np.full(space.n, -1)
-    back[found.center] = np.arange(found.center.size)
+    nearest, far = space.nearest_center(found.center, rows, np.unique(found.center))
     to, gain = found.labels.copy(), np.zeros(space.n)
-    to[rows], gain[rows] = back[nearest], found.away[rows] - far
+    to[rows], gain[rows] = nearest, found.away[rows] - far
     movers = rows[gain[rows] > 0]
     movers = movers[np.argsort(-found.away[movers], kind="stable")]
     labels, away = found.labels.copy(), found.away.copy()

@@ -348,6 +348,18 @@ class Space:
                 done(float(b / rows.size))
         return index, found
 
+    def nearest_center(
+        self, center: np.ndarray, rows: np.ndarray | None = None, among: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(int64[m], float64[m]): of each row the position in ``center`` of the nearest center, and its distance.
+
+        among  the centers, each once, if ``center`` may have one twice
+        """
+        nearest, far = (x[:, 0] for x in self.nearest(1, rows, center if among is None else among))
+        back = np.full(self.n, -1)
+        back[center] = np.arange(center.size)
+        return back[nearest], far
+
     def within(
         self, rows: np.ndarray, radius: float, among: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -74,6 +74,13 @@ class Clusters:
     away: np.ndarray
     note: str = ""
 
+    @classmethod
+    def around(cls, space: Space, labels: np.ndarray, center: np.ndarray) -> Clusters:
+        """Clusters with each point's distance from its center in the metric."""
+        away, kept = np.zeros(space.n), np.flatnonzero(labels >= 0)
+        away[kept] = space.between(kept, center[labels[kept]])
+        return cls(labels, center, away)
+
     def among(self, rows: np.ndarray, n: int) -> Clusters:
         """Clusters of the points ``rows`` as clusters of all n, with the others left out."""
         labels, away = np.full(n, -1), np.zeros(n)
@@ -128,10 +135,7 @@ def join(space: Space, owner: np.ndarray, center: np.ndarray, left_out: int, spa
     """
     every = np.arange(space.n)
     core = owner >= 0
-    nearest, far = (x[:, 0] for x in space.nearest(1, among=center))
-    back = np.full(space.n, -1)
-    back[center] = np.arange(center.size)
-    nearest = back[nearest]
+    nearest, far = space.nearest_center(center)
     labels = np.where(core, owner, nearest)
     away = np.where(core, space.between(every, center[labels]), far)
     if left_out:
@@ -203,10 +207,7 @@ def _test(space: Space, r: int, reach: float, most: int | None) -> Clusters | No
         centers.append(p)
         members.append(near)
     center = np.array(centers, np.int64)
-    nearest, far = (x[:, 0] for x in space.nearest(1, among=center))
-    back = np.full(space.n, -1)
-    back[center] = np.arange(center.size)
-    owner = back[nearest]
+    owner, far = space.nearest_center(center)
     size = np.bincount(owner, minlength=center.size)
     before = owner.copy()
     start = np.concatenate([[0], np.cumsum([m.size for m in members])]).astype(np.int64)
@@ -322,10 +323,7 @@ def _grow(space: Space, r: int, reach: float, core: np.ndarray) -> Clusters:
     taken = np.flatnonzero(owner >= 0)
     if rest.size:  # a remaining point has a core point within reach that is taken
         owner[rest] = owner[space.nearest(1, rows=rest, among=taken)[0][:, 0]]
-    away = np.zeros(space.n)
-    kept = np.flatnonzero(owner >= 0)
-    away[kept] = space.between(kept, center[owner[kept]])
-    return Clusters(owner, center, away)
+    return Clusters.around(space, owner, center)
 
 
 def rounds(

@@ -9,8 +9,6 @@ Known     solved exactly by dynamic programming: O(n log T) for the largest inte
           squares and for range times count, O(n^2) for a caller's cost
 Source    the remark in section 4 of Du, Eppstein, Goodrich, Lueker, arXiv:0904.3756, that ordered labels are
           polynomial; Galil and Park 1992 for programs with concave and convex costs
-
-``interval_labels`` names intervals, and ``levels`` merges intervals into wider ones: a hierarchy for an ordered column.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""The public functions for regions: arrays in, regions with a certificate out.
-
-``merge`` answers one request. ``nested`` answers it at rising thresholds, where each level merges the regions of the
-level below. ``choices`` computes the cost of an objective at several numbers of regions. ``against_prefixes`` compares
-regions with groups by the first characters of an id.
-"""
+"""The public functions for regions: arrays in, regions with a certificate out."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The request of ``merge``, checked: consistent numbers, objectives in order, effort, conditions.
-
-``Conditions`` are the conditions on regions other than thresholds, as a caller gives them; ``Request`` has them
-checked.
-"""
+"""The request of ``merge``, checked: consistent numbers, objectives in order, effort, conditions."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""The types of the regions problem: the graph of areas, what a method receives and returns, and the result for callers.
-
-``Contiguity`` is the graph in compressed rows; ``structure`` computes its connectivity. ``Districting`` is the input of
-a method; ``cost_in`` and the functions around it are the objectives. ``Regions`` and ``Nested`` are the answers, and
-``crosswalk`` and ``of_regions`` make tables of them.
-"""
+"""The types of the regions problem: the graph of areas, what a method receives and returns, and the caller's result."""
 
 from __future__ import annotations
 

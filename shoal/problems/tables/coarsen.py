@@ -27,7 +27,7 @@ from shoal.model.task import Grouping, Task
 from shoal.problems.tables.auto import auto
 from shoal.problems.tables.bounds import certified
 from shoal.problems.tables.groups import Rows
-from shoal.problems.tables.losses import Lattice
+from shoal.problems.tables.losses import Lattice, least_sum
 from shoal.problems.tables.methods import global_recoding
 from shoal.problems.tables.search.cascade import rank, start
 from shoal.problems.tables.three_phase import residue
@@ -298,10 +298,7 @@ def least(coarse: Task) -> float:
         if column.levels > 1 and column.size > 1:
             star = np.minimum(star, column.loss[1][h.quasi[:, j]] * column.weight - lost)
     fewest = int(residue(h, coarse.requirement)[1]["bound"])
-    order = np.argsort(star)
-    upto = np.cumsum(h.count[order])
-    here = np.clip(fewest - (upto - h.count[order]), 0, h.count[order])
-    kept = (here > 0) & np.isfinite(star[order])
-    total = float(base @ h.count) + float(star[order][kept] @ here[kept])
+    can = np.isfinite(star)
+    total = float(base @ h.count) + least_sum(star[can], h.count[can], fewest)
     scale = 1 if coarse.recoding.unit == "stars" else max(h.rows * len(columns), 1)
     return total / scale * (1 - 1e-9)

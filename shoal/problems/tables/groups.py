@@ -55,12 +55,19 @@ def rules_of(need: Requirement, sizes: tuple[int, ...]):  # type: ignore[no-unty
 
 
 def groups_that_meet(
-    histogram: Histogram, need: Requirement, cells: np.ndarray, group: np.ndarray, count: np.ndarray, groups: int
+    histogram: Histogram,
+    need: Requirement,
+    cells: np.ndarray,
+    group: np.ndarray,
+    count: np.ndarray | None = None,
+    groups: int | None = None,
 ) -> np.ndarray:
     """bool[groups]: which groups meet the requirement; rows ``count`` int64[x] of ``cells`` int64[x] in group int64[x].
 
-    O(x log x).
+    count, groups  None: all rows of the cells; the groups that occur.  O(x log x).
     """
+    count = histogram.count[cells] if count is None else count
+    groups = int(group.max(initial=-1)) + 1 if groups is None else groups
     rows = np.bincount(group, weights=count, minlength=groups)
     good = rows >= need.k
     here = np.flatnonzero(count > 0)

@@ -445,6 +445,15 @@ def least_steps(histogram: Histogram, recoding: Recoding) -> np.ndarray:
     return out
 
 
+def least_sum(step: np.ndarray, count: np.ndarray, rows: int) -> float:
+    """What the cheapest ``rows`` rows cost together, if ``count`` int64[m] rows cost ``step`` float64[m] each."""
+    order = np.argsort(step)
+    upto = np.cumsum(count[order])
+    here = np.clip(rows - (upto - count[order]), 0, count[order])
+    kept = here > 0
+    return float(step[order][kept] @ here[kept])
+
+
 def steps_bound(task: Task, fewest: int) -> float:
     """A lower bound on the loss if at least ``fewest`` rows are in a group with different rows.
 
@@ -454,11 +463,7 @@ def steps_bound(task: Task, fewest: int) -> float:
     if fewest <= 0 or not recoding.columns:
         return 0
     step = least_steps(histogram, recoding)
-    order = np.argsort(step)
-    upto = np.cumsum(histogram.count[order])
-    here = np.clip(fewest - (upto - histogram.count[order]), 0, histogram.count[order])
-    kept = here > 0
-    total = float((step[order][kept] * here[kept]).sum())
+    total = least_sum(step, histogram.count, fewest)
     if not np.isfinite(total):
         return 0
     if recoding.unit == "stars":

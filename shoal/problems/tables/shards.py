@@ -270,7 +270,7 @@ def _can_be_grouped(task: Task, side: np.ndarray, kind: np.ndarray) -> bool:
         return False
     group = dense(kind[side]) if kind.any() else np.zeros(side.size, np.int64)
     cells = side.astype(np.int64) if need.rules else side
-    return bool(groups_that_meet(h, need, cells, group, alone.count, int(group.max(initial=0)) + 1).all())
+    return bool(groups_that_meet(h, need, cells, group).all())
 
 
 def _nearest(task: Task, asked: np.ndarray, among: np.ndarray) -> np.ndarray:

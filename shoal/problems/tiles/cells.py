@@ -1,7 +1,6 @@
-"""Cells of the plane, and bounds on tiles.
+"""Cells of the plane, and bounds on tiles: on their number, size, and the weight of the heaviest.
 
-A cell is a slice of the places sorted by x and by y, bounded by numbered cuts. A cut is a gap between two coordinates.
-The bounds limit the number of tiles, the weight of the heaviest tile, and the size of tiles.
+A cell is a slice of the places sorted by x and by y, bounded by numbered cuts, gaps between two coordinates.
 """
 
 from __future__ import annotations

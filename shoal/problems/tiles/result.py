@@ -1,8 +1,4 @@
-"""Tiles: the answer of the problem, and the conditions on tiles other than weight.
-
-Conditions are read from the caller's arrays. Tiles can end close to their points, and their centers can be drawn at
-random.
-"""
+"""Tiles: the answer of the problem, and the conditions on tiles other than weight."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The public functions for tiles: points in, tiles with their certificate out.
-
-A hierarchy of places, fine to coarse, consists of tiles within tiles, or of the cells of grids with nested sizes.
-"""
+"""The public functions for tiles: points in, tiles with their certificate, or a hierarchy of places, out."""
 
 from __future__ import annotations
 

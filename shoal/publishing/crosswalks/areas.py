@@ -1,7 +1,4 @@
-"""Releases of regions: a crosswalk from areas to regions, with maps and outlines.
-
-Nested regions have columns for every level, and a hierarchy.
-"""
+"""Releases of regions: a crosswalk from areas to regions of every level, with maps, outlines, and a hierarchy."""
 
 from __future__ import annotations
 

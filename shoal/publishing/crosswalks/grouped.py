@@ -1,7 +1,4 @@
-"""Releases of labels, intervals, and tiles: each value, or each place, with its group.
-
-For labels and intervals, the column is tallied and its groups are named; for tiles, there is a map.
-"""
+"""Releases of labels, intervals, and tiles: each value, or each place, with its group."""
 
 from __future__ import annotations
 

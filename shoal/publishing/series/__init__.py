@@ -1,7 +1,4 @@
-"""Parts of a series: a shuffled table, with a certificate that names the previous part.
-
-Each mode of a series has a module: ``increment``, ``again``, ``views``.
-"""
+"""Parts of a series: a shuffled table, with a certificate that names the previous part; a module for each mode."""
 
 from __future__ import annotations
 

@@ -3,9 +3,6 @@
 Each part alone meets the models. A class of all parts together is a union of classes with the same published tuple. So
 all parts together meet monotone models too. If an intruder knows in which part a person appeared, the person's class
 in that part still meets the models.
-
-``ReleasedColumn`` interprets the published texts of a column in a series: the values that they cover, their loss, and
-how they are widened.
 """
 
 from __future__ import annotations

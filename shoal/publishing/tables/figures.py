@@ -1,9 +1,4 @@
-"""The figures of the report on a table: from the release, the certificate, and counts that at least k rows share.
-
-Figures of a column: its values before and after as bars, without revealing whose value was hidden. Figures of pairs:
-the few most dependent pairs of columns, before and after. Figures of groups: which columns changed together, the loss
-of the groups, and the rows at risk by threshold. In addition: what the original table reveals.
-"""
+"""The figures of the report on a table: from the release, the certificate, and counts that at least k rows share."""
 
 from __future__ import annotations
 

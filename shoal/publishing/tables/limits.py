@@ -1,9 +1,4 @@
-"""Conditions of a policy other than its models, for the search and counted on its result.
-
-``within_budget`` counts completely starred rows, for every recoding. ``share_models``, ``refuse_common``, and
-``decoys_of`` implement minimality. ``exposed`` counts groups that show a value of a single row, as an end of a range or
-in a set. ``on_trees`` applies the hierarchical distance of t-closeness to the hierarchies of a table.
-"""
+"""Conditions of a policy other than its models, for the search and counted on its result."""
 
 from __future__ import annotations
 

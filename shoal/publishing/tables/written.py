@@ -1,9 +1,4 @@
-"""A written release, read with its certificate for a later report, without its original.
-
-``public_figures`` takes the published rows, the content of the certificate file, and an audit of these rows, and
-returns the figures of a public report. It has no access to the original, so such a page can't reveal anything else
-about it.
-"""
+"""A written release, read with its certificate for a later report, which can reveal nothing else about the original."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Checks of a table's release against its certificate by its own rows.
-
-The module also checks certified figures that a release no longer shows: the persons behind rows, and missing values.
-"""
+"""Checks of a table's release against its certificate by its own rows, and of figures that these no longer show."""
 
 from __future__ import annotations
 

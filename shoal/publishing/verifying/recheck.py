@@ -1,7 +1,4 @@
-"""Recheck of a crosswalk, by itself and with its sources; and strict parsing of certificate files and records.
-
-Certificates and records are read as typed values, and refused if a part is missing or has a wrong form.
-"""
+"""Recheck of a crosswalk, by itself and with its sources; and strict parsing of certificate files and records."""
 
 from __future__ import annotations
 

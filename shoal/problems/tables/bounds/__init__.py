@@ -1,8 +1,4 @@
-"""Lower bounds on the loss of every eligible partition, and the certificates that state them.
-
-A certificate of a grouping states the loss, the best lower bound, and, for a search, the promise of the three-phase
-algorithm.
-"""
+"""Lower bounds on the loss of every eligible partition, and the certificates that state them."""
 
 from __future__ import annotations
 
@@ -10,27 +6,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
 from shoal.errors import PolicyError
 from shoal.model.certificate import Certificate, Guarantee, tight
-from shoal.model.histogram import Histogram, Partition
-from shoal.model.privacy import Requirement
+from shoal.model.histogram import Partition
 from shoal.model.task import Grouping, Task
 from shoal.problems.tables.bounds.bounds import ARGUMENTS, Bounds, lower_bounds
-from shoal.problems.tables.groups import groups_that_meet as of_rows
 from shoal.problems.tables.losses import steps_bound
 from shoal.problems.tables.three_phase import residue, residues
 
 ARGUMENT = "at least {rows} rows share their group with different rows, each at its cheapest: {why}"
-
-
-def groups_that_meet(histogram: Histogram, need: Requirement, cells: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """Which groups of whole cells meet the requirement, bool[g]; cells int64[x], group int64[x] from 0 to g - 1.
-
-    O(x log x).
-    """
-    return of_rows(histogram, need, cells, group, histogram.count[cells], int(group.max(initial=-1)) + 1)
 
 
 def refuse_ceiling(task: Task, partition: Partition, method: str, starred: bool = False) -> None:

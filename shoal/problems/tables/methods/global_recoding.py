@@ -30,7 +30,8 @@ from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.histogram import Partition, mixed_radix
 from shoal.model.recoding import Recoding
 from shoal.model.task import Grouping, Task
-from shoal.problems.tables.bounds import certified, groups_that_meet
+from shoal.problems.tables.bounds import certified
+from shoal.problems.tables.groups import groups_that_meet
 from shoal.problems.tables.separate import none_found
 
 MOST_NODES = 3_000_000

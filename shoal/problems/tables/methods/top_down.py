@@ -30,7 +30,8 @@ from shoal.errors import PolicyError
 from shoal.model.histogram import Partition
 from shoal.model.recoding import ColumnRecoding, Levels, Recoding
 from shoal.model.task import Grouping, Task
-from shoal.problems.tables.bounds import certified, groups_that_meet
+from shoal.problems.tables.bounds import certified
+from shoal.problems.tables.groups import groups_that_meet
 
 MOST_CUTS = 31
 
