@@ -38,6 +38,11 @@ def test_a_step_is_the_least_class_of_two():
     line = Recoding((Ranges.of(np.array([0.0, 1, 5, 10])),))
     assert least_steps(histogram, line) == pytest.approx([0.1, 0.1, 0.4, 0.5])
     assert steps_bound(Task(histogram, Requirement(2), tree), 3) == pytest.approx((1 + 1 + 2) / 4)
+    turned = Recoding(
+        (Levels.tree(np.stack([np.arange(4), [0, 1, 2, 2], [0, 1, 1, 1], np.zeros(4, int)]), weight=3.0),)
+    )
+    assert least_steps(histogram, turned) == pytest.approx([3, 2, 1, 1])
+    assert steps_bound(Task(histogram, Requirement(2), turned), 3) == pytest.approx((1 + 1 + 2) / 4)
 
 
 @settings(deadline=None, max_examples=100)

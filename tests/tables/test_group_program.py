@@ -93,7 +93,7 @@ def times(one, kinds, some):
 
 
 def test_all_groups_up_to_a_cost_are_listed_once_and_no_other():
-    random, tried, partly, priced, cut = np.random.default_rng(41), 0, 0, 0, 0
+    random, tried, partly, priced, cut, exact = np.random.default_rng(41), 0, 0, 0, 0, 0
     for task in filter(None, (drawn(random, 7) for _ in range(thinned(220)))):
         need, (kinds, places, found, loss) = task.requirement, parts_of(task)
         sorts = len(conditions_of(need)[0][2])
@@ -105,9 +105,17 @@ def test_all_groups_up_to_a_cost_are_listed_once_and_no_other():
         where = {(int(t), int(p)): i for i, (t, p) in enumerate(zip(places.row_class, places.pattern, strict=True))}
         cheapest = np.argsort(loss, kind="stable").tolist()
         every, loses = {}, {}
+        least_in, least_with = np.full(loss.size, np.inf), np.full(places.pattern.size, np.inf)
         for n in range(1, min(len(rows), largest(need, len(rows))) + 1):
             for some in set(combinations(rows, n)):
-                if not may_be(need, kinds, some) or (max(need.distinct, default=1) > 1 and splits(need, kinds, some)):
+                if not may_be(need, kinds, some):
+                    continue
+                for q in (q for q in cheapest if all((t, q) in where for t in some)):
+                    cost = sum(loss[q] - price[t] + added.rows[where[t, q]] for t in some) + added.uses[:, q].min()
+                    least_in[q] = min(least_in[q], cost)
+                    for x in {where[t, q] for t in some}:
+                        least_with[x] = min(least_with[x], cost)
+                if max(need.distinct, default=1) > 1 and splits(need, kinds, some):
                     continue
                 p = next(p for p in cheapest if all((t, p) in where for t in some))
                 loses[some] = loss[p] * n
@@ -121,6 +129,13 @@ def test_all_groups_up_to_a_cost_are_listed_once_and_no_other():
         groups = GroupList.of(kinds, places, found, need, loss, model_of(kinds, places, need, loss))
         first = groups.proved(price, added)
         assert first.proved == pytest.approx(base)
+        of_pattern, of_place = groups.additions(first)
+        assert (of_pattern <= least_in + 1e-9).all()
+        assert (of_place <= least_with + 1e-9).all()
+        exact += np.isclose(of_place, least_with).sum()
+        most = largest(need, len(rows))
+        sizes = csc_array(np.eye(1, places.pattern.size).T * np.array([[most, most + 1, 1]]))
+        assert groups.small(sizes).sum(axis=0).tolist() == [most, 1]
         sets = sets_of(random, kinds, int(random.integers(0, 5)))
         of_sets = random.uniform(0.01, 0.5, len(sets))
         prices = first._replace(sets=sets, of_sets=of_sets)
@@ -148,6 +163,7 @@ def test_all_groups_up_to_a_cost_are_listed_once_and_no_other():
     assert partly > thinned(80)
     assert priced > thinned(150)
     assert cut > thinned(100)
+    assert exact > thinned(1000)
 
 
 def least_of(p, kinds, places, need, loss, price, added):

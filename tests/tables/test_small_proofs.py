@@ -216,6 +216,46 @@ def test_a_search_that_finds_a_partition_and_does_not_end_is_followed_by_one_bel
     assert found_first > 10
 
 
+def test_where_no_list_is_possible_prices_begin_with_the_columns_of_the_linear_program(monkeypatch) -> None:
+    random, tried, raised, fewer = np.random.default_rng(39), 0, 0, 0
+    program, begun = group_program.GroupProgram, group_program.GroupProgram.of
+    nothing = pattern_program_of.ProgramResult([], -np.inf, SimpleNamespace(low=np.zeros(0)))
+    usable = pattern_program_of._PatternSearch._usable_columns
+
+    def of(groups, prices, at):
+        nonlocal tried
+        tried += 1
+        return begun(groups, prices, at)
+
+    def without_dear(self, part):
+        """No place of the best partition is left out where it is cheaper than the best known one."""
+        nonlocal raised, fewer
+        known, self.upper = self.upper, least + self.step
+        kept = usable(self, 1.0)[0]
+        self.upper = known
+        x = pattern_program_of.rows_by_place(task, costs, kinds, self.found, self.places, optimum)
+        assert kept[: self.model.n][x > 0].all()
+        raised, fewer = raised + (len(self.proofs) > 1), fewer + (len(self.proofs) > 1 and not kept.all())
+        return usable(self, part)
+
+    for task in filter(None, (drawn(random, 9) for _ in range(thinned(300)))):
+        if len(conditions_of(task.requirement)) > 1:
+            continue
+        costs, kinds = Costs.of(task.histogram, task.recoding), row_classes_of(task.histogram, task.requirement)
+        optimum, least, _ = pattern_program(task, costs, kinds, everyone(task), ProgramLimits(60.0))
+        with monkeypatch.context() as patched:
+            patched.setattr(program, "listed", lambda *_: None)
+            patched.setattr(program, "of", of)
+            patched.setattr(pattern_program_of._PatternSearch, "_usable_columns", without_dear)
+            patched.setattr(pattern_program_of._PatternSearch, "_program", lambda *_, **__: lambda _: nothing)
+            patched.setattr(pattern_program_of._PatternSearch, "_over_fewer_places", lambda *_: None)
+            _, lower, _ = pattern_program(task, costs, kinds, everyone(task), ProgramLimits(60.0))
+        assert lower <= least
+    assert tried > 10
+    assert raised > 5
+    assert fewer > 3
+
+
 def test_the_partition_is_the_same_whichever_search_has_ended_first(monkeypatch) -> None:
     """The branches alone, the long search first, and the long search after the branches."""
     random, tried, least = np.random.default_rng(37), 0, 0
