@@ -67,6 +67,7 @@ def explore(
     """Try a grid of k, l, and ways to publish. Prints loss, groups, and risk of each, and the best points."""
     from shoal.engines.atomic import check_outputs
     from shoal.model.policy import Policy
+    from shoal.model.refusals import refuse_idle_hierarchies
     from shoal.utility.explore import explore as look
 
     check_outputs([(output, PAGE)], [table, policy, options.get("population")], overwrite=force)
@@ -78,6 +79,7 @@ def explore(
         asked = Policy.of(None, **{"k": tried["k"][0], "effort": "fast", **settings})
     else:
         asked = Policy.read(policy, **settings)
+    refuse_idle_hierarchies(asked, options.get("hierarchies", ()), tried["publish"] or ())
     halted: BaseException | None = None
     try:
         with progress() as listener:

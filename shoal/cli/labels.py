@@ -107,7 +107,7 @@ def labels(
         frame,
         read=(table, names),
         label=label,
-        naming=naming,
+        naming=naming if names is None or files.hierarchy is None else "ends",  # that of the hierarchy's groups
         count=asked.get("count"),
         names=_read_lines(names),
     )

@@ -88,11 +88,13 @@ class TileFiles(NamedTuple):
     def check(self, points: Path, force: bool, kept: OutputFiles) -> None:
         """Refuses harmful output paths before any work, and options of a table that isn't written."""
         from shoal.cli.unchanged import check_files
+        from shoal.engines.order import ShuffleKey
 
         refuse_idle(
             self.table, "--table", identifiers=self.identifiers, insensitive=self.insensitive,
             keep_order=self.keep_order, secret=self.secret,
         )  # fmt: skip
+        ShuffleKey.unless_kept(self.secret, self.keep_order)  # refused before the work
         wanted = [
             (self.output, TABLE), (self.tiles_to, TILES), (self.table, TABLE), (self.map_to, MAP), (self.report, PAGE),
         ]  # fmt: skip

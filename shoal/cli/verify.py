@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from glob import escape
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,6 +27,7 @@ from shoal.cli.options import (
     Text,
     asks,
     flag,
+    refuse_idle,
     with_options,
 )
 from shoal.errors import PolicyError
@@ -267,6 +268,7 @@ def series(
     if action not in ACTIONS:
         raise PolicyError.unknown("action of shoal series", action, ACTIONS)
     _refuse_options_of_others(action, settings, rows, view, output)
+    _refuse_unread(action, {"person": rows.person, "sign": sign, "force": force, **source._asdict()})
     if (data is None) is (action in ("add", "waiting")):
         raise PolicyError(
             f"shoal series {action} takes a table: shoal series {action} {shlex.quote(str(folder))} TABLE"
@@ -317,6 +319,15 @@ def _refuse_options_of_others(
         raise PolicyError("say with -o FILE where the rows that wait are written")
     if action != "waiting" and output is not None:
         raise PolicyError("--output belongs to shoal series waiting")
+
+
+def _refuse_unread(action: str, given: Mapping[str, Any]) -> None:
+    """PolicyError for an option that an action doesn't read."""
+    read = {"sign": ("add", "view"), "force": ("waiting",)}
+    for name, value in given.items():
+        known = read.get(name, ("add", "waiting"))
+        if value and action not in known:
+            raise PolicyError(f"--{name} has no effect on shoal series {action}; it belongs to {' and '.join(known)}")
 
 
 def _start(folder: Path, settings: SeriesSettings, as_json: bool) -> None:
@@ -476,6 +487,7 @@ def assign(
     from shoal.cli.common import answer as print_answer
     from shoal.engines.atomic import check_outputs
 
+    refuse_idle(output, "-o", **order._asdict())
     check_outputs([(output, TABLE)], [answer, new, certificate, order.secret], overwrite=force)
     how = {**columns.read(), **order._asdict(), **text._asdict()}
     with working("placing the records"):

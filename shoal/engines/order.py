@@ -75,6 +75,16 @@ class ShuffleKey:
         """The key from a secret, or from a file that contains one."""
         return cls.of(read_secret(secret) if isinstance(secret, (str, Path)) else secret)
 
+    @classmethod
+    def unless_kept(cls, secret: bytes | str | Path | None, keep_order: bool) -> ShuffleKey | None:
+        """The key that shuffles rows, or None if they keep their order; PolicyError for a secret that then has no
+        effect."""
+        if not keep_order:
+            return cls.given(secret)
+        if secret is not None:
+            raise PolicyError("⟨secret⟩ fixes the order of shuffled rows, and ⟨keep_order⟩ keeps theirs; leave one out")
+        return None
+
     @property
     def words(self) -> str:
         """The source of the order, as text for the certificate."""

@@ -127,14 +127,17 @@ def refuse_hierarchies(asked: Any) -> None:
                 )
 
 
-def refuse_idle_hierarchies(asked: Any, given: Collection[str]) -> None:
+def refuse_idle_hierarchies(asked: Any, given: Collection[str], tried: Collection[str] = ()) -> None:
     """PolicyError for a hierarchy on a command line that has no effect; asked is a ``Policy``.
 
     given  the columns whose hierarchies the command line names
+    tried  the ways to publish that are tried; by default that of the policy
     """
-    if not set(given) <= set(asked.sensitive) and asked.publish not in ("hierarchy", "centers"):
+    tried = tried or (asked.publish,)
+    if not set(given) <= set(asked.sensitive) and not {"hierarchy", "centers"} & {*tried}:
+        way = repr(",".join(tried))
         raise PolicyError(
-            f"⟨hierarchies⟩ has no effect with ⟨publish={asked.publish!r}⟩; say ⟨publish='hierarchy'⟩, or leave it out"
+            f"⟨hierarchies⟩ has no effect with ⟨publish={way}⟩; say ⟨publish='hierarchy'⟩, or leave it out"
         )
     near = [m for m in asked.privacy if m.unbound is not None]
     idle = [n for n in given if n in asked.sensitive and not any(m.column in (None, n) for m in near)]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 CUT = 0.7
+ENUMERATION = 1 << 16  # the rule of presolve that lists the values of small sets of columns; see ``Solver``
 NOWHERE = 1e-200  # a direction of at most this squared length is zero
 
 
@@ -29,11 +30,15 @@ class Solver(highspy.Highs):  # type: ignore[misc]
 
     All searches create it here, and use it to add rows and columns to a program (in column generation, or with cuts).
     HiGHS sets its number of threads once per process, and refuses a program that requests another number.
+
+    With the rule ENUMERATION, HiGHS 1.16 loses solutions of integer programs: it calls programs infeasible that have a
+    solution.
     """
 
     def __init__(self, **options: bool | int | float | str) -> None:
         super().__init__()
-        for name, value in {"output_flag": False, "threads": 1, "mip_rel_gap": 0.0, **options}.items():
+        own = {"output_flag": False, "threads": 1, "mip_rel_gap": 0.0, "presolve_rule_off": ENUMERATION}
+        for name, value in {**own, **options}.items():
             if self.setOptionValue(name, value) != highspy.HighsStatus.kOk:
                 raise ValueError(f"HiGHS takes no {name} = {value}")
 

@@ -113,6 +113,20 @@ def test_the_judge_counts_sensitive_values_again(points, everything):
     assert {f.check for f in found if not f.holds} == {"l", "distinct l"}
 
 
+def test_the_certificate_states_the_order_of_the_table(points, tmp_path):
+    (tmp_path / "key").write_bytes(b"sixteen bytes or more")
+    asked = ["tiles", points, "--x", "lng", "--y", "lat", "--k", 6, "--table", tmp_path / "t.csv", "--tiles", "x.csv"]
+    asked += ["--identifiers", "patient", "--force"]
+    orders = []
+    for more in ([], ["--secret", tmp_path / "key"], ["--keep-order"]):
+        run(*asked, *more, cwd=tmp_path).ok()
+        held = {part["part"]: part for part in json.loads((tmp_path / "t.certificate.json").read_text())["also"]}
+        orders.append(held["table"]["order"])
+        assert "order" not in held["tiles"]
+        run("verify", tmp_path / "t.csv", "--original", points).ok()
+    assert orders == ["fresh secret", "caller's secret", "as in the table"]
+
+
 def test_assign_at_the_command_line(everything, points, tmp_path):
     folder, _ = everything
     frame = pl.read_csv(points).head(40).with_columns(lng=pl.col("lng") + 0.001)

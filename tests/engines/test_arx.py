@@ -87,6 +87,8 @@ def test_the_policy_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert shoal.audit(out, quasi_identifiers=["age", "zip & co"], sensitive=["ill"]).k >= 3
     assert set(out["zip & co"]) <= {"101", "102", "203", "10*", "20*", "*"}
     assert run("init", "p.deid").returncode == 4  # nothing is replaced unasked
+    last = run("init", "p.deid", "-o", "my policy.toml").ok().stdout.splitlines()[-1]
+    assert last.endswith("shoal anonymize TABLE --policy 'my policy.toml'")
 
 
 @pytest.mark.parametrize(("flag", "said"), [("--k", "the project asks for k = 3"), ("--l", "says itself")])

@@ -5,6 +5,10 @@ frame's, it verifies beside its original, and each refusal is one sentence that 
 """
 
 import atexit
+import csv
+import datetime as dt
+import gzip
+import io
 import os
 import random
 import shutil
@@ -20,17 +24,35 @@ import pytest
 
 import shoal
 from shoal.paths import certificate_path
-from tests.fuzz.journeys import HEARD, SECRET, TYPES, Journey, listed
+from tests.fuzz.journeys import HEARD, POOLS, SECRET, TYPES, Journey, listed
 from tests.servers import PASSWORD, Server, postgres
 
-NEEDS = {"spark": "pyspark", "delta": "deltalake", "ibis": "ibis"}
-PLACES = ["relation", "duckdb", "sqlite", "folder", "keys", *NEEDS, "postgres"]
-OTHER = [kind for kind in TYPES if kind not in ("integer", "year", "float")]
-UNKEPT = {"spark": ("time",), "delta": ("time",), "sqlite": tuple(OTHER)}
-BY_NAME = ("the dot of", "begins or ends with", "a column '*'", "back-tick", "line break", "as a variable")
+NEEDS = {"spark": "pyspark", "executors": "pyspark", "delta": "deltalake", "iceberg": "pyiceberg", "ibis": "ibis"}
+PLACES = ["relation", "duckdb", "sqlite", "folder", "keys", "packed", *NEEDS, "postgres"]
+MORE: dict[str, tuple[Any, list[Any]]] = {  # types and values that these places hold and few files of people do
+    "near": (pl.Float64, [0.3, 0.1 + 0.2, 0.0, 1e-300, -1e-300, float("nan")]),
+    "half": (pl.Float16, [1.5, 2.5, 0.1, -0.0]),
+    "nanos": (pl.Datetime("ns"), [dt.datetime(2020, 1, 2, 3, 4, 5, 6), dt.datetime(1960, 1, 2)]),
+    "span": (pl.Duration("us"), [dt.timedelta(days=3), dt.timedelta(microseconds=1)]),
+    "bytes": (pl.Binary, [b"a", b"\xff", b""]),
+    "list": (pl.List(pl.Int64), [[1], [1, 2], []]),
+}
+PLAIN = ("integer", "year", "float")
+OTHER = [kind for kind in (*TYPES, *MORE) if kind not in PLAIN]
+UNKEPT = {
+    "relation": ("half",), "duckdb": ("half",), "sqlite": tuple(OTHER), "packed": ("span", "bytes", "list"),
+    "spark": ("time", "half", "nanos"), "delta": ("time", "half", "nanos", "span"),
+    "iceberg": ("time", "half", "nanos", "span"),
+    "postgres": ("half", "nanos", "list"), "ibis": ("half", "nanos", "list"),
+}  # fmt: skip
+ALONE = (
+    "the dot of", "begins or ends with", "a column '*'", "back-tick", "line break", "as a variable", "write otherwise",
+    "holds moments in nanoseconds", "holds times of day", "holds floats of 16 bits", "INTERVAL", "interval(",
+)  # fmt: skip
 KINDS = {
     pl.String: "text", pl.Int64: "bigint", pl.Float64: "double precision", pl.Boolean: "boolean", pl.Date: "date",
-    pl.Time: "time", pl.Datetime: "timestamp", pl.Decimal: "numeric(10, 2)",
+    pl.Time: "time", pl.Datetime: "timestamp", pl.Decimal: "numeric(10, 2)", pl.Binary: "bytea",
+    pl.Duration: "interval",
 }  # fmt: skip
 SPARK = {"spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1", "spark.sql.shuffle.partitions": "2"}
 
@@ -49,7 +71,7 @@ def absent(place: str) -> str | None:
     """What a place lacks here; None if nothing."""
     if place in NEEDS and find_spec(NEEDS[place]) is None:
         return f"no package {NEEDS[place]}"
-    if place == "spark" and not (shutil.which("java") or os.environ.get("JAVA_HOME")):
+    if place in ("spark", "executors") and not (shutil.which("java") or os.environ.get("JAVA_HOME")):
         return "no Java"
     if place in ("postgres", "ibis"):
         try:
@@ -67,6 +89,8 @@ class Walk(Journey):
     """A table in a place, and the frame that is the same."""
 
     sources, unkept = PLACES, UNKEPT
+    pools = POOLS | {kind: values for kind, (_, values) in MORE.items()}
+    types = TYPES | {kind: held for kind, (held, _) in MORE.items()}
 
     def saved(self, frame: pl.DataFrame, name: str) -> Any:
         """The table in its place: what is handed to shoal, and in ``how`` the keywords that go with it."""
@@ -116,22 +140,48 @@ class Walk(Journey):
         self.same = frame[[*(n for n in frame.columns if n != "ward"), "ward"]]
         return self.folder / name
 
-    def in_spark(self, frame: pl.DataFrame, name: str) -> Any:
+    def in_packed(self, frame: pl.DataFrame, name: str) -> Any:
+        text, self.how = frame.write_csv(), {"engine": "duckdb"}
+        self.same = pl.read_csv(text.encode(), infer_schema=False).with_columns(pl.col(pl.String).replace("", None))
+        self.same.columns = next(csv.reader(io.StringIO(text)))
+        place = self.folder / f"{name} ü#?[x]*%20.csv.gz"
+        place.write_bytes(gzip.compress(text.encode()))
+        return place
+
+    def session(self) -> Any:
         from pyspark.sql import SparkSession
-        from pyspark.sql.pandas.types import from_arrow_schema
 
         builder = SparkSession.builder.master("local[1]")
         for key, value in SPARK.items():
             builder = builder.config(key, value)
+        return builder.getOrCreate()
+
+    def in_spark(self, frame: pl.DataFrame, name: str) -> Any:
+        from pyspark.sql.pandas.types import from_arrow_schema
+
         table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
-        schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
-        return builder.getOrCreate().createDataFrame(table, schema)
+        return self.session().createDataFrame(table, from_arrow_schema(table.schema, prefer_timestamp_ntz=True))
+
+    def in_executors(self, frame: pl.DataFrame, name: str) -> Any:
+        self.session()
+        self.how = {"engine": "spark"}
+        frame.write_parquet(self.folder / f"{name}.parquet")
+        return self.folder / f"{name}.parquet"
 
     def in_delta(self, frame: pl.DataFrame, name: str) -> Any:
         import deltalake
 
         deltalake.write_deltalake(str(self.folder / name), frame.to_arrow())
         return f"delta:{self.folder / name}"
+
+    def in_iceberg(self, frame: pl.DataFrame, name: str) -> Any:
+        from pyiceberg.catalog.sql import SqlCatalog
+
+        catalog = SqlCatalog("c", uri=f"sqlite:///{self.folder}/{name}.db", warehouse=f"file://{self.folder}/{name}")
+        catalog.create_namespace_if_not_exists("n")
+        held = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+        catalog.create_table("n.t", schema=held.schema).append(held)
+        return self.folder / name / "n" / "t"
 
     def in_postgres(self, frame: pl.DataFrame, name: str) -> Any:
         import psycopg
@@ -161,12 +211,13 @@ class Walk(Journey):
         asked = self.settings()
         asked.pop("shards", None)
         given, how = self.source, self.how
+        named = {key: value for key, value in how.items() if key == "table"}
         made = self.refusable(lambda: shoal.anonymize(given, secret=SECRET, **asked, **how))
         why = HEARD[-1][1] if made is None else ""
         twin = self.refusable(lambda: shoal.anonymize(self.same, secret=SECRET, **asked))
-        self.refusable(lambda: shoal.roles(given, **how))
+        self.refusable(lambda: shoal.roles(given, **named))
         if made is None:
-            assert twin is None or any(words in why for words in BY_NAME), ("refused in its place alone", why)
+            assert twin is None or any(words in why for words in ALONE), ("refused in its place alone", why)
             return "refused"
         assert twin is not None, ("refused as a frame alone", HEARD[-1])
         assert made.loss == pytest.approx(twin.loss), (self.kind, made.loss, twin.loss)
@@ -179,7 +230,7 @@ class Walk(Journey):
         rows = [sorted(map(repr, pl.read_parquet(out).rows())) for out in outs]
         assert rows[0] == rows[1], (self.kind, "the rows differ")
         for original in (None, given):
-            verdict = shoal.verify(outs[0], original=original, **(how if original is not None else {}))
+            verdict = shoal.verify(outs[0], original=original, **(named if original is not None else {}))
             assert verdict.holds, (self.kind, [f for f in verdict.findings if not f.holds])
         self.refusable(lambda: shoal.audit(given, quasi_identifiers=asked["quasi_identifiers"], **how))
         for work in (
@@ -195,17 +246,19 @@ class Walk(Journey):
         """The same by command, where a place has a name."""
         if not isinstance(self.source, (str, Path)):
             return self.published()
-        words = [self.source, *(["--table", self.how["table"]] if self.how else [])]
+        engine = ["--engine", self.how["engine"]] if "engine" in self.how else []
+        words = [self.source, *(["--table", self.how["table"]] if "table" in self.how else [])]
         self.do("init", *words, "-o", self.folder / "p.toml", "--k", 2)
         out = self.folder / "r.csv"
-        if self.do("anonymize", *words, "--policy", self.policy(self.settings()), "-o", out, open_to=(out,)) is None:
+        asked = ["anonymize", *words, *engine, "--policy", self.policy(self.settings()), "-o", out]
+        if self.do(*asked, open_to=(out,)) is None:
             return "refused"
         assert self.do("verify", out) is not None
         assert self.do("verify", out, "--original", *words) is not None
-        for asked in (["compare", words[0], out, "--policy", certificate_path(out)],
+        for further in (["compare", words[0], out, "--policy", certificate_path(out)],
                       ["attack", out, "--original", words[0]],
-                      ["audit", *words, "--quasi", listed(self.roles["quasi_identifiers"])]):  # fmt: skip
-            self.do(*asked)
+                      ["audit", *words, *engine, "--quasi", listed(self.roles["quasi_identifiers"])]):  # fmt: skip
+            self.do(*further)
         return "released"
 
     def months(self) -> str:

@@ -228,6 +228,15 @@ def test_an_exact_method_out_of_time_promises_nothing_and_its_bound_holds(center
     assert hasty.certificate.lower_bound <= best <= hasty.cost
 
 
+def test_no_radius_is_called_the_least_while_a_smaller_one_suffices():
+    """A rule of HiGHS' presolve lost the answer of the integer program for radius 1."""
+    near = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 7), (2, 3), (3, 7), (4, 8), (4, 9), (4, 10), (5, 6), (5, 8), (6, 8)]
+    near += [(7, 9), (7, 10), (8, 9), (8, 10), (9, 10)]
+    away = 2.0 * (1 - np.eye(11))
+    away[tuple(zip(*near, *[pair[::-1] for pair in near], strict=True))] = 1.0  # centers 0 and 8, without point 7
+    assert shoal.gathering.gather(away, 2, 0.1, 2, metric="precomputed").cost == 1
+
+
 def test_exact_radii_anywhere_do_not_depend_on_the_unit():
     points = np.random.default_rng(15).random((8, 2))
     for unit in (1e-9, 1.0, 1e9):

@@ -93,6 +93,15 @@ def test_own_names(table, tmp_path):
     run(*asked).refused(2, "3 groups need one each")
 
 
+def test_own_names_and_a_style_for_the_groups_of_the_hierarchy(table, tmp_path):
+    own, tree = tmp_path / "own.txt", tmp_path / "h.csv"
+    own.write_text("".join(f"name {i}\n" for i in range(9)))
+    asked = ("labels", table, "--label", "name", "--count", "count", "--k", 5, "--names", own, "-o", tmp_path / "c.csv")
+    run(*asked, "--naming", "numbers", "--hierarchy", tree).ok()
+    assert set(pl.read_csv(tmp_path / "c.csv")["group_label"]) <= {f"name {i}" for i in range(9)}
+    assert "group 1" in tree.read_text()
+
+
 def test_bicriteria_cannot_become_a_release(table, tmp_path):
     cross = tmp_path / "c.csv"
     asked = ("labels", table, "--label", "name", "--count", "count", "--k", 5, "--method", "bicriteria")

@@ -123,7 +123,7 @@ def terms_of(given: Conditions, weights: Any, n: int) -> tuple[TileTerms, np.nda
         says = "a width is a number above 0 (km, or units of the coordinates)"
         max_width = number("max_width", max_width, says, lambda x: x > 0)
     if extent == "plane" and (max_width is not None or center == "draw"):
-        which = "max_width" if max_width is not None else "⟨center='draw'⟩"
+        which = "⟨max_width⟩" if max_width is not None else "⟨center='draw'⟩"
         raise PolicyError(f"{which} needs tiles with ends; leave ⟨extent=⟩ out, or say ⟨extent='data'⟩")
     extent = extent or ("data" if max_width is not None or center == "draw" else "plane")
     seed = seed_of(given.get("seed"))

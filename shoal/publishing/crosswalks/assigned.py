@@ -162,8 +162,11 @@ def assign(
     Raises VerificationError for an answer that does not match its certificate. O(n log n) for n records; for tiles, the
     points at the height of each record come in addition; O(n m) for m clusters.
     """
+    shuffle_key = ShuffleKey.unless_kept(secret, keep_order)
     record, content, read, sources = _answer(answer, certificate)
     asked, kind = record["parameters"], record["kind"]
+    given = {"column": column, "x": x, "y": y, "boundary": boundary, "decimal": decimal}
+    _refuse_unread(kind, asked, {name: value for name, value in given.items() if value is not None})
     frame = opened(data, separator, encoding)
     files = (*read, *([data] if isinstance(data, (str, Path)) else []))
     zeros, far = 0, 0
@@ -192,11 +195,24 @@ def assign(
         met[group] = met.get(group, 0) + 1
     outside = met.pop(None, 0)
     few = [n for n in met.values() if n < k]
-    order = np.arange(len(groups)) if keep_order else shuffled(table.get_columns(), ShuffleKey.given(secret))
+    order = np.arange(len(groups)) if shuffle_key is None else shuffled(table.get_columns(), shuffle_key)
     return Assigned(
         table=table, groups=groups, outside=outside, alone=len(few), rows_alone=sum(few), k=k, kind=kind, order=order,
         read=files, zeros=zeros, far=far,
     )  # fmt: skip
+
+
+_READ = {"tiles": ("x", "y", "boundary", "decimal"), **dict.fromkeys(CLUSTERS, ("decimal",))}
+
+
+def _refuse_unread(kind: str, asked: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """PolicyError for an argument that answers of this kind don't read."""
+    for name, value in given.items():
+        if name not in _READ.get(kind, ("column",)):
+            of = "clusters" if kind in CLUSTERS else kind
+            raise PolicyError(f"⟨{name}={value!r}⟩ has no effect on an answer of {of}; leave it out")
+    if "boundary" in given and asked.get("boundary") is None:
+        raise PolicyError(f"⟨boundary={given['boundary']!r}⟩ has no effect, because the tiles have none; leave it out")
 
 
 def _answer(

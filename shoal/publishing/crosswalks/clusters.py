@@ -28,7 +28,7 @@ from shoal.model.recoding import Ranges, Recoding
 from shoal.model.task import Grouping
 from shoal.paths import CIRCLES, MAP, PICTURE
 from shoal.publishing.crosswalks.centers import Center, Centers, publish, texts
-from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing, GroupedRecords
+from shoal.publishing.crosswalks.crosswalk import KEPT, Crosswalk, Drawing, GroupedRecords
 from shoal.publishing.recodings import ColumnText
 from shoal.publishing.sources import Sources, opened
 
@@ -139,9 +139,9 @@ def _rows(
     kept = np.flatnonzero(labels >= 0)
     own = pl.DataFrame([pl.Series(name, texts)[kept] for name, texts in held.items()])
     rows = pl.concat([lines[labels[kept]], own], how="horizontal")
-    if keep_order:
-        return GroupedRecords(rows, "as in the table")
-    shuffle_key = ShuffleKey.given(secret)
+    shuffle_key = ShuffleKey.unless_kept(secret, keep_order)
+    if shuffle_key is None:
+        return GroupedRecords(rows, KEPT)
     return GroupedRecords(rows[shuffled(rows.get_columns(), shuffle_key)], shuffle_key.words)
 
 

@@ -35,17 +35,22 @@ class Drawing:
     """A drawing of a release: its possible formats, and the function that fills a file.
 
     private  whether it shows more than the release, so that only the owner may read it
+    order    source of the row order, if the certificate states it: a secret, or KEPT
     """
 
     form: Form
     fill: Callable[[Path], object]
     private: bool = False
+    order: str | None = None
+
+
+KEPT = "as in the table"
 
 
 class GroupedRecords(NamedTuple):
     """A row for each record, with its group instead of its values.
 
-    order  source of the row order: a secret, or "as in the table"
+    order  source of the row order: a secret, or KEPT
     """
 
     table: pl.DataFrame
@@ -255,7 +260,8 @@ class Crosswalk(Shown):
             return {}
         if part == "assignments" and self.rows is not None:
             return {"part": part, "rows": self.rows.table.height, "order": self.rows.order}
-        return {"part": part}
+        order = self._all_companions()[part].order
+        return {"part": part} if order is None else {"part": part, "order": order}
 
     def certify(self, path: str | Path, *, overwrite: bool = True) -> None:
         """Write only the record, for an answer without an output."""

@@ -21,11 +21,12 @@ from shoal.engines.store import in_plain, integers, numbers, store
 from shoal.engines.unassigned import refuse_identifying, singled_in_memory
 from shoal.errors import InputError, PolicyError
 from shoal.judge.crosswalk import judge_hierarchy
+from shoal.model.cards import several
 from shoal.model.conditions import TILE_CONDITIONS
 from shoal.model.notation import reader_of, refuse_notations
 from shoal.paths import DRAWING, MAP, TABLE, TILES
 from shoal.publishing.crosswalks.answer_figures import tally
-from shoal.publishing.crosswalks.crosswalk import Crosswalk, Drawing, refuse_unless
+from shoal.publishing.crosswalks.crosswalk import KEPT, Crosswalk, Drawing, refuse_unless
 from shoal.publishing.sources import Sources
 
 SHORT = (
@@ -87,6 +88,8 @@ def labels(
     """A crosswalk of a ``Cover`` of the labels in a column, in their order of appearance."""
     from shoal.problems.labels import group_labels
 
+    if names is not None and naming != "ends":
+        raise PolicyError(f"⟨naming={naming!r}⟩ has no effect, because ⟨names⟩ are your own; leave one of them out")
     values, counts = tally(frame, label, count)
     _belongs(answer.labels, counts, answer.loads, label)
     shown = _names(names, len(answer.loads)) or group_labels(values, answer.labels, counts, naming)
@@ -151,7 +154,10 @@ def _names(names: Sequence[str] | None, groups: int) -> list[str]:
     if names is None:
         return []
     if len(names) < groups or len(set(names[:groups])) < groups:
-        raise InputError(f"there are {len(set(names))} different names, {groups} groups need one each")
+        raise InputError(
+            f"⟨names⟩ holds {several(len(set(names)), 'different name')}, and {several(groups, 'group')} need one "
+            "each; name all of them, or leave it out"
+        )
     return list(names[:groups])
 
 
@@ -362,7 +368,10 @@ def _refuse_parts(
     for name in (*identifiers, *insensitive):
         column_of(frame, name)
     if twice := sorted({*identifiers} & {*known, *insensitive}):
-        raise PolicyError(f"column {twice[0]!r} is among the identifiers, which are left out, and has another part too")
+        raise PolicyError(
+            f"column {twice[0]!r} is among ⟨identifiers⟩, which are left out, and is named elsewhere too; take it out "
+            "of one of them"
+        )
 
 
 def _note(answer: Any, facts: Mapping[str, Any]) -> str:
@@ -454,17 +463,18 @@ def _companions(
 
         path.write_text(geojson(answer.bounds, own.to_dicts(), answer.coordinates), encoding="utf-8")
 
+    shuffle_key = ShuffleKey.unless_kept(*order)
+
     def table(path: Path) -> None:
-        secret, keep = order
         held = np.flatnonzero(answer.labels >= 0)
         bare = tile_frame(answer, names)  # the table already has the boundary
         made = replaced(carried()[held], bare, pl.Series("tile", answer.labels[held]), names)
-        store(made if keep else made[shuffled(made.get_columns(), ShuffleKey.given(secret))], path)
+        store(made if shuffle_key is None else made[shuffled(made.get_columns(), shuffle_key)], path)
 
     return {
         "tiles": Drawing(form=TABLE, fill=rows),
         "outlines": Drawing(form=TILES, fill=outlines),
-        "table": Drawing(form=TABLE, fill=table),
+        "table": Drawing(form=TABLE, fill=table, order=KEPT if shuffle_key is None else shuffle_key.words),
     }
 
 
