@@ -207,7 +207,7 @@ class GroupList:
         A pattern can have several groups, each with a negative reduced cost.
         """
         ((_, _, sorts),) = conditions_of(self.need)
-        prices = GroupPrices(0.0, row, shared, np.arange(self.lines))
+        prices = GroupPrices(0.0, row, shared, np.arange(self.number_of_lines))
         size = np.bincount(self.places.pattern, weights=self._rows, minlength=self.places.patterns)
         least = least_groups(self.places, self._rows, self.value, self._reduced(prices), sorts, shared.uses).cost
         below = float((size // self.need.smallest) @ np.minimum(least, 0.0))
@@ -262,7 +262,7 @@ class GroupList:
         return shared(self.model, every)
 
     @property
-    def lines(self) -> int:
+    def number_of_lines(self) -> int:
         """The number of constraints over several patterns."""
         return int((self.model.owner >= self.model.patterns).sum())
 

@@ -219,7 +219,7 @@ class GroupProgram:
         row, lines = self.solver.duals[:n], np.maximum(-self.solver.duals[n:], 0.0)
         error = TINY * float(self.count.sum() // groups.need.smallest)
         proved = float(row @ self.count - lines @ self.line_limits) - error
-        of_sets, shared = lines[first:], np.zeros(groups.lines)
+        of_sets, shared = lines[first:], np.zeros(groups.number_of_lines)
         shared[self.shared] = lines[:first]
         sets = tuple(one for one, price in zip(self.sets, of_sets, strict=True) if price > 0.0)
         return GroupPrices(proved, row, groups.shared(shared), np.flatnonzero(shared), sets, of_sets[of_sets > 0.0])
