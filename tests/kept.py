@@ -58,11 +58,21 @@ def holding(verdict: Any) -> Any:
     return verdict
 
 
+def failing(verdict: Any) -> list[str]:
+    """The checks of a verdict that do not hold."""
+    return [f.check for f in verdict.findings if not f.holds]
+
+
+def write_sealed(paper: Path, facts: dict[str, Any]) -> None:
+    """A certificate or record with these entries, sealed as a forger would."""
+    paper.write_text(json.dumps(facts | {"seal": seal(facts)}))
+
+
 def forge(paper: Path, change: Callable[[dict[str, Any]], object]) -> None:
     """A certificate or record changed and sealed again, as a forger would."""
     facts = json.loads(paper.read_text())
     change(facts)
-    paper.write_text(json.dumps(facts | {"seal": seal(facts)}))
+    write_sealed(paper, facts)
 
 
 def put(*way: str | int, to: Any) -> Callable[[dict[str, Any]], None]:

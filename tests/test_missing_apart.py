@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.judge.file import seal
 from shoal.model.histogram import Histogram
 from shoal.model.recoding import Levels, Recoding
 from tests.data import TREES
 from tests.data import people as people_of
-from tests.kept import kept, verify
+from tests.kept import kept, verify, write_sealed
 from tests.oracles.tables import partitions
 
 QUASI = ["age", "zip"]
@@ -176,7 +175,7 @@ def test_stars_of_a_typed_column_are_not_taken_for_rows_that_lack_it(kind: Any, 
     said = {"rows": 0, "smallest": 0, "smallest_of_others": told["incomplete"]["smallest"]}
     for columns in (["when"], [], None):
         told["incomplete"] = said if columns is None else said | {"columns": columns}
-        record.write_text(json.dumps(told | {"seal": seal(told)}))
+        write_sealed(record, told)
         wrong = {f.check for f in verify(target, record, table).findings if not f.holds}
         assert "missing rows" in wrong
         wrong = {f.check for f in verify(target, record).findings if not f.holds}

@@ -14,11 +14,10 @@ import shoal
 from shoal.engines.open import open_table
 from shoal.engines.prepared import filled
 from shoal.errors import InputError, PolicyError
-from shoal.judge.file import seal
 from shoal.judge.tables.privacy import filled as judged
 from tests.data import TREES
 from tests.data import people as people_of
-from tests.kept import holding, verify
+from tests.kept import holding, verify, write_sealed
 
 QUASI = ["age", "zip"]
 ASKED: dict[str, Any] = {
@@ -192,7 +191,7 @@ def test_no_column_has_fewer_filled_cells_than_none_or_more_than_rows(bent: floa
     both = facts["filled"][first] + facts["filled"][second]
     for cells, holds in (({first: 0, second: both}, True), ({first: bent, second: both - bent}, False)):
         told = {n: v for n, v in facts.items() if n != "seal"} | {"filled": cells}
-        record.write_text(json.dumps(told | {"seal": seal(told)}))
+        write_sealed(record, told)
         found = {f.check: f.holds for f in verify(tmp_path / "out.csv", record).findings}
         assert found["filled values"] is holds
 

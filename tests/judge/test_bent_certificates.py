@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -23,7 +23,6 @@ from shoal.cli.common import refusal
 from shoal.engines.atomic import check_folder
 from shoal.engines.features import codes_of
 from shoal.errors import CertificateError, InputError, PolicyError, VerificationError
-from shoal.judge.file import seal
 from shoal.judge.finding import Finding
 from shoal.judge.places.tiles import judge_outlines
 from shoal.judge.tables.large import ReleaseContents, ReleaseRequirement, digest_of, judge_held, read_manifest
@@ -36,7 +35,7 @@ from tests.amount import ALL, thinned
 from tests.commands import run, told
 from tests.data import KINDS, clusters, released
 from tests.fuzz.certificates import bent, each_entry
-from tests.kept import forge, kept, prove, put, resealed, verify
+from tests.kept import failing, forge, kept, prove, put, resealed, verify, write_sealed
 from tests.series.common import people as small_people
 from tests.series.common import policy as small_policy
 
@@ -229,8 +228,7 @@ def test_a_crosswalk_promises_what_its_ratio_proves_and_nothing_more(tmp_path: P
     best = {"factor": 1, "additive": 0, "theorem": "an exact method"}
     for ratio, promise in ((1.0, best), (2.0, best), *([] if kind in FIXED else [(2.0, best | {"factor": 1.5})])):
         resealed(paper, certificate={**stated, "ratio_at_most": ratio, "guarantee": promise})
-        wrong = [f.check for f in shoal.verify(tmp_path / "c.csv", paper).findings if not f.holds]
-        assert "promise" in wrong, promise
+        assert "promise" in failing(shoal.verify(tmp_path / "c.csv", paper)), promise
 
 
 @pytest.mark.parametrize("kind", ["labels", "intervals", "regions", "tiles", "gather", "cellular"])
@@ -257,7 +255,7 @@ def test_the_guarantee_of_tiles_is_that_of_the_theorem(tmp_path: Path, what: str
     paper = released("tiles")[0].write(tmp_path / "c.csv")
     assert json.loads(paper.read_text())["certificate"]["guarantee"]["factor"] == 5
     forge(paper, PROMISED[what])
-    assert "promise" in [f.check for f in shoal.verify(tmp_path / "c.csv", paper).findings if not f.holds]
+    assert "promise" in failing(shoal.verify(tmp_path / "c.csv", paper))
 
 
 def test_every_method_promises_what_its_certificate_may_state(tmp_path: Path) -> None:
@@ -331,7 +329,7 @@ def test_every_distance_agrees_with_the_radii_without_the_original(tmp_path: Pat
             raw = out.read_bytes()
             of_bytes = {"sha256": hashlib.sha256(raw).hexdigest(), "bytes": len(raw)}
             forge(paper, lambda r, new=of_bytes: r["release"].update(new))
-            assert "radius" in [f.check for f in shoal.verify(out, paper).findings if not f.holds], (at, factor)
+            assert "radius" in failing(shoal.verify(out, paper)), (at, factor)
 
 
 @pytest.mark.parametrize("name", ["r.csv", "r.csv.gz", "r.parquet", "r.xlsx", "parts"])
@@ -355,11 +353,10 @@ def test_what_columns_without_a_promise_single_out_is_counted_in_the_file(tmp_pa
     ]  # fmt: skip
     for more in forged:
         resealed(paper, carried={**genuine["carried"], **more})
-        wrong = [f.check for f in shoal.verify(tmp_path / name, paper).findings if not f.holds]
-        assert wrong == ["singled out"], more
+        assert failing(shoal.verify(tmp_path / name, paper)) == ["singled out"], more
     if "." in name:
         resealed(paper, release={**genuine["release"], "bytes": 7})
-        assert "file" in [f.check for f in shoal.verify(tmp_path / name, paper).findings if not f.holds]
+        assert "file" in failing(shoal.verify(tmp_path / name, paper))
 
 
 def test_groups_that_show_somebodys_value_cannot_be_denied(tmp_path: Path) -> None:
@@ -386,7 +383,7 @@ def test_a_search_made_again_refutes_a_bound_and_proves_one(tmp_path: Path, publ
         facts = json.loads(json.dumps(genuine))
         ratio = cost / lower_bound if lower_bound else None
         facts["certificate"].update(lower_bound=lower_bound, cost=cost, ratio=ratio, optimal=cost == lower_bound)
-        record.write_text(json.dumps(facts | {"seal": seal(facts)}))
+        write_sealed(record, facts)
         verdict = prove(out, original=source, effort="fast", hierarchies=trees)
         return next(f for f in verdict.findings if f.check == "bound")
 
@@ -453,12 +450,12 @@ def test_the_bound_of_every_problem_is_proved_again_and_a_forged_one_refuted(tmp
     facts["certificate"].update(lower_bound=paid, cost=2 * paid, ratio=2.0, optimal=False)
     if kind == "regions":
         facts["facts"]["levels"][0].update(cost=99, cost_at_least=99)
-    record.write_text(json.dumps(facts | {"seal": seal(facts)}))
+    write_sealed(record, facts)
     again = {f.check: f for f in prove(out, record, source, effort="fast").findings if f.check in found}
     assert not any(f.holds for f in again.values()), again
     for gone in list(facts["parameters"])[::3]:
         bare = {**facts, "parameters": {n: v for n, v in facts["parameters"].items() if n != gone}}
-        record.write_text(json.dumps(bare | {"seal": seal(bare)}))
+        write_sealed(record, bare)
         with suppress(InputError, VerificationError):
             prove(out, record, source, effort="fast")
 
@@ -578,7 +575,7 @@ def test_what_is_only_stated_is_said_to_be(tmp_path: Path) -> None:
     facts["policy"]["privacy"] = [{"model": "KAnonymity", "k": 2}]
     facts["privacy"] = {"k": facts["privacy"].get("k", 3)}
     facts["carried"]["columns"].append("d")
-    record.write_text(json.dumps(facts | {"seal": seal(facts)}))
+    write_sealed(record, facts)
     found = {f.check: f for f in verify(out, record, source).findings}
     assert found["bound"].how == "stated"
     assert found["request"].how == "stated"
@@ -668,8 +665,7 @@ def test_one_level_for_each_column_is_counted(tmp_path: Path, kind: str, column:
     shown = pl.read_csv(out, infer_schema=False)[column].str.replace_all(r"\d", "9").unique()
     assert len(shown) > 1 or kind == "built", "nothing is mixed"
     forge(paper, lambda facts: facts["policy"].update(global_recoding=True))
-    wrong = [f.check for f in shoal.verify(out, paper, hierarchies=handed).findings if not f.holds]
-    assert wrong == ["levels of columns"]
+    assert failing(shoal.verify(out, paper, hierarchies=handed)) == ["levels of columns"]
 
 
 @pytest.mark.parametrize("fill", ["*", ""])
@@ -798,10 +794,7 @@ def test_each_entry_of_a_crosswalk_is_checked_or_open(tmp_path: Path, kind: str)
     paper = made_.write(tmp_path / "c.csv")
     assert shoal.verify(tmp_path / "c.csv", paper).holds
 
-    def write(changed: dict[str, Any]) -> None:
-        paper.write_text(json.dumps(changed | {"seal": seal(changed)}))
-
-    found = survivors(paper, write, lambda: shoal.verify(tmp_path / "c.csv", paper).holds)
+    found = survivors(paper, partial(write_sealed, paper), lambda: shoal.verify(tmp_path / "c.csv", paper).holds)
     assert not not_open(found, name)
     assert not [what for what in found if what.endswith((" dropped", "= []", "= {}", "= True", "with a key more"))
                 and not what.startswith(("parameters.eligible", "parameters.at_most", "parameters.geographic",
@@ -854,10 +847,9 @@ def test_each_entry_of_a_table_is_checked_or_open(tmp_path: Path, publish: str) 
     _, out, _, trees = made(tmp_path, publish)
     paper = tmp_path / "r.certificate.json"
 
-    def write(changed: dict[str, Any]) -> None:
-        paper.write_text(json.dumps(changed | {"seal": seal(changed)}))
-
-    found = survivors(paper, write, lambda: shoal.verify(out, paper, hierarchies=trees or None).holds)
+    found = survivors(
+        paper, partial(write_sealed, paper), lambda: shoal.verify(out, paper, hierarchies=trees or None).holds
+    )
     assert not not_open(found, "table")
 
 
@@ -891,14 +883,14 @@ def test_each_entry_of_a_series_is_checked_or_open(tmp_path: Path, mode: str, at
     genuine = [json.loads(path.read_text()) for path in papers]
 
     def write(changed: dict[str, Any]) -> None:
-        papers[at].write_text(json.dumps(changed | {"seal": seal(changed)}))
+        write_sealed(papers[at], changed)
         for n in range(at + 1, 3):
             facts = json.loads(json.dumps(genuine[n]))
             facts["series"]["previous"] = hashlib.sha256(papers[n - 1].read_bytes()).hexdigest()
             facts["series"]["id"] = changed["id"] if at == 0 and "id" in changed else facts["series"]["id"]
             for other in facts["series"].get("others", []):
                 other["certificate"] = hashlib.sha256(papers[other["number"]].read_bytes()).hexdigest()
-            papers[n].write_text(json.dumps(facts | {"seal": seal(facts)}))
+            write_sealed(papers[n], facts)
 
     write(genuine[at])
     assert shoal.Series.verify_folder(place).holds
@@ -910,16 +902,14 @@ def test_a_series_holds_no_other_file_beside_its_parts(tmp_path: Path) -> None:
     shoal.Series.start(tmp_path / "s", small_policy()).add(small_people(1, 16), person="id")
     assert shoal.Series.verify_folder(tmp_path / "s").holds
     (tmp_path / "s" / "notes.csv").write_text("Ann,flu\n")
-    wrong = [f.check for f in shoal.Series.verify_folder(tmp_path / "s").findings if not f.holds]
-    assert wrong == ["files"]
+    assert failing(shoal.Series.verify_folder(tmp_path / "s")) == ["files"]
     (tmp_path / "s" / "notes.csv").unlink()
     (tmp_path / "s" / "private").rename(tmp_path / "safe")
     (tmp_path / "s" / "private").symlink_to(tmp_path / "safe")
     assert shoal.Series.verify_folder(tmp_path / "s").holds, "the private folder may be elsewhere"
     (tmp_path / "s" / "0001" / "release.csv").rename(tmp_path / "elsewhere.csv")
     (tmp_path / "s" / "0001" / "release.csv").symlink_to(tmp_path / "elsewhere.csv")
-    wrong = [f.check for f in shoal.Series.verify_folder(tmp_path / "s").findings if not f.holds]
-    assert wrong == ["files"]
+    assert failing(shoal.Series.verify_folder(tmp_path / "s")) == ["files"]
 
 
 # Entries of a record of which any have the right form: words of a method, and what an optional step took.
@@ -932,7 +922,7 @@ def test_each_entry_of_a_table_s_record_has_its_form(tmp_path: Path, publish: st
     _, out, record, trees = made(tmp_path, publish)
     found = survivors(
         record,
-        lambda changed: record.write_text(json.dumps(changed | {"seal": seal(changed)})),
+        lambda changed: write_sealed(record, changed),
         lambda: shoal.verify(out, record=record, hierarchies=trees or None).holds,
     )
     others = (" dropped", "= None", "= True", "= False", "= 'x'", "= []", "= {}", "with a key more", "and a half")
@@ -965,7 +955,7 @@ def test_a_record_holds_its_entries_alone(tmp_path: Path, kind: str) -> None:
         if name in ("seal", "private"):
             continue
         changed = {n: held for n, held in genuine.items() if n != name} | ({"who": "Ann"} if name == "who" else {})
-        record.write_text(json.dumps(changed | {"seal": seal(changed)}))
+        write_sealed(record, changed)
         with suppress(InputError, VerificationError, CertificateError):
             assert not verify(out, record, source).holds, name
 
@@ -1018,7 +1008,7 @@ def test_the_command_judges_as_the_function_does(tmp_path: Path, kind: str) -> N
     bent_ones = [changed for _, changed in each_entry(genuine, ("seal",)) if isinstance(changed, dict)]
     verdicts = []
     for changed in bent_ones[:: 1 + len(bent_ones) // 12]:
-        paper.write_text(json.dumps(changed | {"seal": seal(changed)}))
+        write_sealed(paper, changed)
         verdicts.append(judged_both(words, judge))
     assert not all(verdicts)
 
@@ -1043,7 +1033,7 @@ def test_one_line_alone_tells_that_a_certificate_is_bent(tmp_path: Path, line: s
     paper = release.write(tmp_path / "r.csv")
     assert shoal.verify(tmp_path / "r.csv", paper).holds
     forge(paper, change)
-    assert line in [f.check for f in shoal.verify(tmp_path / "r.csv", paper).findings if not f.holds]
+    assert line in failing(shoal.verify(tmp_path / "r.csv", paper))
 
 
 def test_fewer_stars_than_certified_are_refused_as_more_are() -> None:
@@ -1082,7 +1072,7 @@ def test_a_record_is_no_certificate_and_belongs_to_one_file(tmp_path: Path) -> N
     with pytest.raises(InputError, match="is a certificate, and a record is wanted"):
         shoal.verify(out, paper, record=paper)
     forge(record, lambda facts: facts["release"].update(sha256="0" * 64))
-    assert "record" in [f.check for f in shoal.verify(out, paper, record=record).findings if not f.holds]
+    assert "record" in failing(shoal.verify(out, paper, record=record))
 
 
 def test_a_certificate_lists_its_insensitive_columns_and_hashes_its_hierarchies(tmp_path: Path) -> None:
@@ -1094,4 +1084,4 @@ def test_a_certificate_lists_its_insensitive_columns_and_hashes_its_hierarchies(
         shoal.verify(out, paper)
     paper.write_text(genuine)
     forge(paper, lambda facts: facts.update(hierarchies={}))
-    assert "hierarchy of zip" in [f.check for f in shoal.verify(out, paper).findings if not f.holds]
+    assert "hierarchy of zip" in failing(shoal.verify(out, paper))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.judge.file import seal
 from shoal.judge.tables.large import hash_of
-from tests.kept import holding, kept, verify
+from tests.kept import holding, kept, verify, write_sealed
 
 TREE = [["a", "ab"], ["b", "ab"], ["c", "cd"], ["d", "cd"]]
 ABOVE = {"ab": "ab", "cd": "cd", "*": "abcd"}
@@ -172,7 +172,7 @@ def resealed_zip(out: Path, record: Path) -> None:
     facts["release"]["sha256"] = hash_of(out)
     facts |= {"groups": 1, "smallest_group": 4}
     facts["privacy"]["k"] = 4
-    record.write_text(json.dumps(facts | {"seal": seal(facts)}))
+    write_sealed(record, facts)
 
 
 def test_an_original_is_read_with_its_separator_and_encoding(tmp_path: Path) -> None:

@@ -10,10 +10,9 @@ import pytest
 
 import shoal
 from shoal.errors import ExistsError, MissingDependencyError
-from shoal.judge.file import seal
 from shoal.publishing.documents import make_key, signed
 from tests.commands import run
-from tests.kept import kept
+from tests.kept import kept, write_sealed
 
 LINES = "age,zip,d\n" + "".join(f"{20 + i % 5},{1230 + i % 3},{'xy'[i % 2]}\n" for i in range(20))
 TREE = "1230;123;*\n1231;123;*\n1232;123;*\n1239;123;*\n"
@@ -52,7 +51,7 @@ def test_a_signature_covers_the_certificate(tmp_path: Path) -> None:
         ("policy", facts["policy"] | {"effort": 5}),
     ):
         forged = facts | {part: value}
-        record.write_text(json.dumps(forged | {"seal": seal(forged)}))
+        write_sealed(record, forged)
         assert not holds(shoal.verify(out, record, signer=public), "signature")
     record.write_text(json.dumps(signed(facts | {"made_at": "2020-01-01T00:00:00+00:00"}, tmp_path / "other")))
     assert not holds(shoal.verify(out, record, signer=public), "signature")

@@ -9,10 +9,9 @@ import pytest
 import shoal
 from shoal.engines.adjacency import disconnected
 from shoal.errors import InputError, PolicyError
-from shoal.judge.file import seal
 from shoal.publishing.sources import findings
 from tests.commands import run
-from tests.kept import kept, prove
+from tests.kept import kept, prove, write_sealed
 
 # shore a0 a1 | lake l0 l1 | shore b0 b1; an island with people, a rock and a reef without
 AREAS = """id,people,lake
@@ -125,7 +124,7 @@ def test_the_bounds_of_levels_beside_water_are_proved_again(tmp_path, objective,
     assert [again[name].how for name in ("bound", "level 2 bound")] == ["recomputed"] * 2
     facts = json.loads(record.read_text())
     facts["facts"]["levels"][0].update(cost=99, cost_at_least=99)
-    record.write_text(json.dumps(facts | {"seal": seal(facts)}))
+    write_sealed(record, facts)
     assert not {f.check: f for f in prove(tmp_path / "c.csv", record, sources, effort="fast").findings}[
         "level 2 bound"
     ].holds
