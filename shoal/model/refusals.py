@@ -82,12 +82,14 @@ def refuse_regions(asked: Any) -> None:
             "⟨edges=FILE⟩"
         )
     if asked.areas is not None and not own:
-        raise PolicyError("⟨areas⟩ have no effect if no column is published as regions: ⟨publish={column: 'regions'}⟩")
+        raise PolicyError(
+            "⟨areas⟩ have no effect if no column is published as regions; name one in ⟨publish⟩, or leave them out"
+        )
     if asked.areas is None and asked.edges is not None:
         raise PolicyError("⟨edges⟩ are pairs of areas; name the areas, too: ⟨areas=FILE⟩")
     if not own and asked.region_loss != SETTINGS["region_loss"].default:
         raise PolicyError(
-            "⟨region_loss⟩ has no effect if no column is published as regions: ⟨publish={column: 'regions'}⟩"
+            "⟨region_loss⟩ has no effect if no column is published as regions; name one in ⟨publish⟩, or leave it out"
         )
     if not isinstance(asked.region_loss, str) or not asked.region_loss:
         raise PolicyError(f"⟨region_loss={asked.region_loss!r}⟩: name one column of the areas")

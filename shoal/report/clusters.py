@@ -324,7 +324,8 @@ def draw_circles(
     else:
         turn = np.linspace(0, 2 * math.pi, CORNERS, endpoint=False)
         ring = np.column_stack([np.cos(turn), np.sin(turn)])
-        shapes = [[np.array(c) + r * ring] for c, r in zip(centers.tolist(), shown, strict=True)]
+        least = 1e-3 * (float(np.ptp(centers, axis=0).max()) or 1.0)
+        shapes = [[np.array(c) + max(r, least) * ring] for c, r in zip(centers.tolist(), shown, strict=True)]
     points = np.concatenate([ring for shape in shapes for ring in shape])
     low, high = points.min(axis=0), points.max(axis=0)
     wide = math.cos(math.radians(float(np.clip((low[1] + high[1]) / 2, -80, 80)))) if geographic else 1.0

@@ -116,6 +116,15 @@ def test_audit_tells_them(tmp_path) -> None:
         shoal.audit(sample, **known, population_size=10)
 
 
+def test_the_order_of_the_rows_changes_no_digit() -> None:
+    """Classes come in any order, and the mean of their risks is the same."""
+    rng = np.random.default_rng(3)
+    table = pl.DataFrame({"q": rng.choice([*"abcdefghijk"], 40), "w": rng.integers(1, 9, 40)})
+    shuffled = [table.sample(fraction=1, shuffle=True, seed=seed) for seed in range(20)]
+    found = [shoal.audit(one, quasi_identifiers=["q"], population_weights="w").risk for one in shuffled]
+    assert len(set(map(str, found))) == 1
+
+
 def test_few_rows_at_the_ends_of_the_models_are_no_error() -> None:
     """Where the likeliest alpha is 0 or 1 the search for it runs off, and must not end in an overflow."""
     for sizes in ({9: 1, 5: 1, 1: 1, 4: 1}, {3: 1, 1: 1, 2: 1}, {2: 3, 1: 1}, {1: 2, 9: 3}, {1: 1, 2: 2, 5: 4}):

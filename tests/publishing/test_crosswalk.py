@@ -285,6 +285,20 @@ def test_a_release_of_regions_knows_the_answers_objective(objective: Any, number
         shoal.release(answer, areas, weight="pop", edges=edges, id="id", regions=number, objective="compact")
 
 
+@pytest.mark.parametrize("number", [None, 2])
+@pytest.mark.parametrize(("objective", "more"), [("similar", {"similar": ["x"]}), ("compact", {})])
+def test_a_release_of_regions_takes_the_objective_of_its_answer(objective: str, more: Any, number: int | None) -> None:
+    areas, edges = pl.DataFrame({"id": list("abcd"), "pop": [3, 2, 4, 3], "x": [0, 1, 2, 3]}), [(0, 1), (1, 2), (2, 3)]
+    asked = {"coordinates": np.column_stack([areas["x"], areas["x"]]), "geographic": False, "regions": number}
+    asked |= {"similar": areas["x"].to_numpy()} if more else {}
+    answer = shoal.regions.merge(edges, areas["pop"].to_list(), 3, objective=objective, seed=1, **asked)
+    told = {"weight": "pop", "edges": edges, "id": "id", "regions": number, **more}
+    made = shoal.release(answer, areas, objective=objective, **told)
+    assert made.parameters["objective"] == answer.certificate.details["objective"][0]
+    with pytest.raises(PolicyError, match="leave objective= out"):
+        shoal.release(answer, areas, objective="excess", **told)
+
+
 def test_the_bound_of_intervals_of_texts_is_found_again(tmp_path: Path) -> None:
     frame = pl.DataFrame({"name": ["a", "b", "c"], "people": [3, 3, 3]})
     out = shoal.release(shoal.intervals.cut(["a", "b", "c"], [3] * 3, 4), frame, value="name", count="people")

@@ -131,7 +131,7 @@ def test_numbers_that_cannot_be_are_left_out_and_what_cannot_be_asked_is_refused
     found = choices(EDGES, WEIGHTS, 4, [99, 2, 1], coordinates=PLACES, geographic=False, effort="fast", seed=1)
     assert [c.regions for c in found] == [2, 1]
     assert found[0].variance is None
-    with pytest.raises(PolicyError, match="leave maxima"):
+    with pytest.raises(PolicyError, match="choices asks for every number of regions by itself; leave at_most out"):
         choices(EDGES, WEIGHTS, 4, coordinates=PLACES, at_most={"areas": ([1] * 6, 3)})
     with pytest.raises(PolicyError, match=r"similar values \(similar=\), or where areas lie: coordinates"):
         choices(EDGES, WEIGHTS, 4)

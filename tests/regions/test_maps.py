@@ -306,6 +306,19 @@ def test_circles_are_a_page_for_keys_and_readers(tmp_path):
     assert len(held["places"]) == 2
 
 
+@pytest.mark.parametrize("geographic", [True, False])
+@pytest.mark.parametrize("centers", [[[40.0, 9.0]], [[40.0, 9.0], [41.0, 9.0]]])
+def test_circles_without_a_radius_are_seen(geographic, centers, tmp_path):
+    """Records at one place have a circle of some width, and the sheet has one, too."""
+    asked = [np.array(centers), np.zeros(len(centers)), ["2 records"] * len(centers)]
+    clusters.draw_circles(tmp_path / "c.html", *asked, geographic=geographic)
+    text = (tmp_path / "c.html").read_text()
+    assert all(float(side) > 0 for side in re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', text).groups())
+    for path in re.findall(r'<path d="([^"]+)"', text):
+        assert len(path) > 30
+    clusters.draw_circles(tmp_path / "c.svg", *asked, geographic=geographic)
+
+
 def test_circles_over_each_other_are_filled_the_thinner(tmp_path):
     """Where two hundred lie over one place a reader still sees that they are many; lone ones are as before."""
 

@@ -422,16 +422,15 @@ def add_population(audit: Audit, found: Covered, models: Sequence[Model]) -> Aud
     if not n:
         return replace(audit, checks=audit.checks + checks)
     people = np.maximum(found.people, 1)
-    risk = dict(audit.risk)
+    share, risk = found.rows / people, dict(audit.risk)
     risk["journalist_max"] = float(1 / people.min())
-    risk["journalist_mean"] = float((found.rows / people).sum() / n)
+    risk["journalist_mean"] = math.fsum(share) / n  # classes have no order
     threshold = risk["threshold"]
     risk["journalist_at_risk"] = float(found.rows[people * threshold < 1 - _TOLERANCE].sum() / n)
-    share = found.rows / people
     if found.estimated:
         each = individual(found.rows, found.people)
         risk["individual_max"] = float(each.max())
-        risk["individual_mean"] = float((each * found.rows).sum() / n)
+        risk["individual_mean"] = math.fsum(each * found.rows) / n
     population: dict[str, Any] = {
         "from": "weights" if found.estimated else "table",
         "rows": int(found.size + 1e-6),

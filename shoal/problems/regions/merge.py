@@ -13,7 +13,14 @@ from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.arguments import drawn, recorded, suggesting
 from shoal.problems.regions.answer import answer
 from shoal.problems.regions.bounds import count_bound
-from shoal.problems.regions.limits import RegionLimits, is_limited, of_level, refuse_unions, with_water_counted
+from shoal.problems.regions.limits import (
+    LIMITS,
+    RegionLimits,
+    is_limited,
+    of_level,
+    refuse_unions,
+    with_water_counted,
+)
 from shoal.problems.regions.request import (
     Conditions,
     Request,
@@ -345,8 +352,9 @@ class Choice(NamedTuple):
 
 def check_choices(options: Mapping[str, Any]) -> None:
     """Raise PolicyError if the options of ``merge`` leave ``choices`` no measure to compute."""
-    if is_limited(options) or options.get("regions") is not None or options.get("objective") is not None:
-        raise PolicyError("choices asks for every number of regions by itself; leave maxima, regions and objective out")
+    for name in (*LIMITS, "regions", "objective"):
+        if options.get(name) is not None:
+            raise PolicyError(f"⟨choices⟩ asks for every number of regions by itself; leave ⟨{name}⟩ out")
     if options.get("similar") is None and options.get("coordinates") is None:
         raise PolicyError(
             "choices needs something to compare with the number of regions: columns of similar values (⟨similar=⟩), or "
