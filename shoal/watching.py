@@ -136,8 +136,7 @@ class Progress:
 
 @contextmanager
 def _bar(what: str) -> Iterator[Callable[[str, float | None], None]]:
-    """A callback that moves a bar below the cell. The bar appears after a second and disappears at the end of the
-    call."""
+    """A callback that moves a bar below the cell, which appears after a second until the call ends."""
     from IPython.display import display
 
     state, ended = Progress(what), threading.Event()

@@ -113,8 +113,7 @@ def program() -> Any:
 
 
 def _refuse_other_errors(error: BaseException) -> None:
-    """Reports bad usage found by the argument parser, or a defect. A defect's message is withheld: it could show a
-    row."""
+    """Reports bad usage, or a defect, whose message is withheld because it could show a row."""
     if type(error).__name__ == "NoArgsIsHelpError":
         print(error, file=sys.stderr)
         sys.exit(2)

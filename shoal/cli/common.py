@@ -44,8 +44,7 @@ def in_flags(sentence: str) -> str:
 
 
 def refusal(error: ShoalError) -> str:
-    """An error's message for the command line. Settings from the command line are named as options, those from a policy
-    file as its keys."""
+    """An error's message: settings of the command line are named as options, those of a file as its keys."""
     return error.sentence.worded(lambda named: _key(named) if named.name in error.keys else _option(named))
 
 
@@ -307,8 +306,7 @@ def seconds(begun: float, read: float, solved: float) -> dict[str, float]:
 
 
 def listed(text: str | None) -> list[str] | None:
-    """Column names separated by commas or lines. A name that contains a comma or a line break is put in double
-    quotes."""
+    """Column names separated by commas or lines; one that contains these is put in double quotes."""
     if text is None:
         return None
     import csv

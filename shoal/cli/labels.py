@@ -268,8 +268,7 @@ def _hierarchy_rows(
     counts: Iterable[Any],
     rows: Callable[[list[int]], Any],
 ) -> tuple[Iterable[list[str]], dict[str, int]] | None:
-    """Rows of the hierarchy, if one is requested, and the count of each value by its text, to check the hierarchy
-    with."""
+    """Rows of the hierarchy, if one is requested, and the count of each value by its text, to check it."""
     if files.hierarchy is None:
         return None
     if made.refused:

@@ -85,8 +85,7 @@ def _bytes(held: zipfile.ZipFile, entry: str, path: Path) -> bytes:
 
 
 def _xml(held: zipfile.ZipFile, entry: str, path: Path) -> ElementTree.Element:
-    """The XML tree of an entry. A document with entity definitions is refused, because entities can expand without
-    limit."""
+    """The XML tree of an entry. Entity definitions are refused, because they can expand without limit."""
     text = _bytes(held, entry, path)
     plain = text.replace(b"\x00", b"")  # the words also match in UTF-16
     if b"<!DOCTYPE" in plain or b"<!ENTITY" in plain:

@@ -454,8 +454,7 @@ def real_path(path: str | Path) -> Path:
 
 
 def closed_to(sources: Iterable[str | Path | None]) -> int:
-    """Permission bits of group and others that no output of these files may have, because they can't read all
-    sources."""
+    """Permission bits that no output may have, because group or others can't read all of these sources."""
     closed = 0
     for source in sources:
         with contextlib.suppress(OSError, TypeError):

@@ -83,8 +83,7 @@ class _DuckDB:
     def in_order(
         self, native: Any, by: str, rows: int, scratch: Path, tell: Callable[[int], None], late: LatePlacement | None
     ) -> Iterator[pl.DataFrame]:
-        """The rows in order, sorted in this process: DuckDB would sort complete rows, which takes several times as
-        long."""
+        """The rows in order, sorted here: DuckDB would sort complete rows, which takes several times as long."""
         return laid_in_order(batches(_held(native), tell), by, rows, scratch, MemoryBounds.within(_limit(native)), late)
 
     def row_memory(self, native: Any) -> int:

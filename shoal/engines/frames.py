@@ -234,8 +234,7 @@ class FrameTable:
         return Counted(histogram_of(known, held, first, count), known, held, cell)
 
     def place(self, counted: Counted, asked: PlacementRequest) -> Placed:
-        """Number and join: every row with its group's values, in shuffled order, as the kind of frame that was
-        passed."""
+        """Number and join: every row with its group's values, shuffled, as the kind of frame that was passed."""
         partition, replacements, drop, aside, shuffle_key, keep_order = asked
         names = [c for c in self.columns if c not in set(drop)]  # dropping a column "*" would drop all columns
         text = {c.name: c for c in counted.sensitive if c.name in self.coded and c.name in names}

@@ -50,8 +50,7 @@ class Lake(Protocol):
         ...
 
     def begun(self, like: Path) -> AbstractContextManager[None]:
-        """Ensure that the table exists, with the columns of a Parquet file. If an error occurs, a new table is
-        removed."""
+        """Ensure that the table exists, with a Parquet file's columns; after an error, a new one is removed."""
         ...
 
     def commit(self, file: Path, rows: int, sha256: str) -> None:

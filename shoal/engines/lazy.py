@@ -138,8 +138,7 @@ def signed(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _is_nan(name: str) -> Any:
-    """Whether a number is NaN, by its text: for a Parquet column, DuckDB may decide is_nan without reading the
-    values."""
+    """Whether a number is NaN, by its text: DuckDB may decide is_nan without reading the values of Parquet."""
     return nw.col(name).cast(nw.String).str.to_lowercase() == "nan"
 
 

@@ -275,8 +275,7 @@ class _Batch:
         self.path.unlink()
 
     def _groups(self, keys: Sequence[np.ndarray]) -> np.ndarray:
-        """int64[n]: the group of every row, by its cell, which is the last key, and within it by the other keys, last
-        first."""
+        """int64[n]: the group of every row, by its cell, which is the last key, then by the other keys, last first."""
         cells, first = np.unique(self.cell, return_index=True)
         found, rows = np.unique(keys[-1], return_counts=True) if keys else (cells[:0], cells[:0])
         if not (np.array_equal(found, cells) and np.array_equal(rows, np.add.reduceat(self.rows, first))):
@@ -377,8 +376,7 @@ def laid_in_order(
 
 
 def _bytes_of(frame: pl.DataFrame) -> int:
-    """Bytes of a frame. Polars' estimate counts the characters of texts, but not the 16 bytes that each text also
-    takes."""
+    """Bytes of a frame, with the 16 bytes of each text that Polars' estimate doesn't count."""
     texts = sum(kind in (pl.String, pl.Binary) for kind in frame.dtypes)
     return int(frame.estimated_size()) + 16 * texts * frame.height
 

@@ -522,8 +522,7 @@ def _diversity(sensitive: Sequence[Proposal], l: int, whose: str) -> Iterator[st
 
 
 def write_policy(file: str, look: FirstLook, *, k: int, l: int) -> str:
-    """A commented TOML policy. Columns without a role, and the columns that single out rows together, are in
-    comments."""
+    """A commented TOML policy; columns without a role, or that single out rows together, are comments."""
     found, together, rows, _ = look
     worst = list(worst_sets(together))
 

@@ -79,8 +79,7 @@ class _Spark:
         return native.sparkSession.createDataFrame(table, schema)
 
     def ordered(self, native: Any, by: str) -> Any:
-        """Sorted within partitions by hash. A sort of all rows would run the whole plan twice, once to find its
-        ranges."""
+        """Sorted within partitions by hash; to sort all rows, Spark would run the whole plan twice."""
         return native.repartition(by).sortWithinPartitions(by)
 
     def in_order(

@@ -339,8 +339,7 @@ def within(number: float, notation: str) -> tuple[float, str | None]:
 
 
 def marks_of(texts: Sequence[str]) -> list[str]:
-    """The decimal marks with which all texts are numbers. If both marks read the same numbers, only the first.
-    O(texts)."""
+    """The decimal marks with which all texts are numbers; of two that read them alike, the first. O(texts)."""
     read = {mark: [numeral(text, mark) for text in texts] for mark in MARKS}
     found = [mark for mark, numbers in read.items() if None not in numbers]
     return found[:1] if len(found) > 1 and read[found[0]] == read[found[1]] else found

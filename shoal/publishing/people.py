@@ -342,8 +342,7 @@ def _k(model: Model) -> int:
 
 
 def _in_codes(counted: Counted, census: Census) -> tuple[tuple[list[str | None], ...], np.ndarray]:
-    """The population's tuples in the sample's codes, matched by text; values that the sample lacks get further
-    codes."""
+    """The population's tuples in the sample's codes, by text; values that the sample lacks get further ones."""
     out, values = [], []
     for column in counted.quasi:
         texts = column.texts()

@@ -90,8 +90,7 @@ class Model(ABC):
 
     @property
     def most(self) -> float | None:
-        """The largest share that a value may have, if this is the model's only condition on a column; otherwise
-        None."""
+        """The largest share of a value, if this is the model's only condition on a column, or None."""
         return None
 
     @property

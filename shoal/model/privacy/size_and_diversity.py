@@ -328,8 +328,7 @@ class SimultaneousLDiversity(Model):
 
 
 def _with(row: tuple[int, ...], tuples: list[tuple[int, ...]], wanted: int) -> int:
-    """The largest number of tuples, up to ``wanted``, that include this one and differ pairwise everywhere;
-    exponential."""
+    """The most tuples, up to ``wanted``, that include this one and differ pairwise everywhere; exponential."""
     left = [t for t in tuples if all(a != b for a, b in zip(t, row, strict=True))]
     best = 1
     for i, t in enumerate(left):

@@ -157,8 +157,7 @@ def _composed(
     originals: Any,
     person: str | None,
 ) -> tuple[Composition, ...]:
-    """What a table and earlier releases reveal together, for the requested k and l, otherwise for those that it
-    reaches."""
+    """What a table and earlier releases reveal together, for the requested k and l, or those that it reaches."""
     k, l = promises(asked)
     k = k if any(isinstance(m, KAnonymity) and m.k > 1 for m in asked.privacy) else max(found.k, 2)
     if l is None:

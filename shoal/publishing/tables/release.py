@@ -180,8 +180,7 @@ class Placement:
 
 @dataclass(eq=False)
 class JudgedRelease:
-    """Results that are computed after a release is made: the audit of its table or of the written file, and the
-    files."""
+    """What is computed after a release is made: the audit of its table or file, and the files."""
 
     audit: Audit | None = None
     written: Mapping[str, Any] | None = None

@@ -280,8 +280,7 @@ def rows_of(release: Any, scratch: Path, tell: Callable[[int], None]) -> Iterato
 
 
 def shown_stars(release: Any, text: bool) -> dict[str, int]:
-    """The number of stars that every quasi-identifier shows: in a CSV none, if a column has missing values of its
-    own."""
+    """The stars that every quasi-identifier shows: in a CSV none, if it has missing values of its own."""
     shown = dict(release.facts.stars)
     for column in release._placement.expected.columns if text else ():
         recoded = column.values.dtype == pl.String
