@@ -28,7 +28,7 @@ from shoal.report.parts import (
 )
 from shoal.report.pictures import class_sizes, columns
 from shoal.report.sections import risk_word
-from shoal.report.words import proved, public_words
+from shoal.report.words import as_sentence, proved, public_words
 
 _GOALS = {
     "max": "the largest as small as can be",
@@ -329,7 +329,7 @@ def answer_page(figures: Mapping[str, Any], pictures: Sequence[tuple[str, str]] 
     sections = [
         ("Who decided", decision(figures, f"at least {figures['k']:,} {counted_in(figures)} in every group")),
         ("The request", paragraph(question(figures)) + _asked(figures)),
-        *([("What to look at", listed([_as_sentence(w) for w in figures["warnings"]]))] if figures["warnings"] else []),
+        *([("What to look at", listed([as_sentence(w) for w in figures["warnings"]]))] if figures["warnings"] else []),
         ("Privacy before and after" if figures["internal"] else "Privacy after", _before_after(figures)),
         *([("How it looks", Markup().join(_figure(*p) for p in pictures))] if pictures else []),
         ("The certificate", certificate + _details(figures)),
@@ -367,10 +367,6 @@ def _command_to_repeat(figures: Mapping[str, Any]) -> Markup:
         " with the request above, its method, effort and seed included, and the same table gives the same answer."
     )
     return " Ask for the same again: " + code(f"shoal {figures['kind']}") + sentence
-
-
-def _as_sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 
 def _asked(figures: Mapping[str, Any]) -> Markup:
@@ -504,7 +500,7 @@ def _loss(figures: Mapping[str, Any]) -> Markup:
         )
     group = CATALOGUE[figures["kind"]].group
     bars = columns(found["bars"], f"{group}s by {found['what']}, {found['unit']}")
-    return table(head, lines, 1, _as_sentence(found["what"])[:-1]) + more + part("parts.html", "titled", "", bars)
+    return table(head, lines, 1, as_sentence(found["what"])[:-1]) + more + part("parts.html", "titled", "", bars)
 
 
 def _figure(what: str, drawn: str) -> Markup:

@@ -15,8 +15,8 @@ ALL_BUT = 0.9  # if one value has this share of a group or more, the report warn
 
 
 def as_sentence(words: str) -> str:
-    """Words with a capital letter and a full stop."""
-    return words[0].upper() + words[1:] + "."
+    """Words with a capital letter and one full stop."""
+    return words[:1].upper() + words[1:].removesuffix(".") + "."
 
 
 def promise(figures: Mapping[str, Any]) -> str:

@@ -257,7 +257,7 @@ def test_what_no_model_guards_stands_first_among_the_attacks(asked: dict[str, An
 
 
 def test_a_sentence_begins_with_a_capital_and_ends_with_a_stop() -> None:
-    assert as_sentence("a missing value counts") == "A missing value counts."
+    assert as_sentence("a missing value counts") == as_sentence("a missing value counts.") == "A missing value counts."
 
 
 def test_columns_with_one_model_in_the_same_words_are_named_together() -> None:
