@@ -20,7 +20,7 @@ TESTS = (
     "tests/tables/test_insertion.py::test_what_stays_and_what_is_set_aside_is_eligible_and_every_row_comes_back",
     "tests/tables/test_near_limits.py::test_of_one_column_a_class_publishes_the_largest_part_within_both_shares",
     "tests/tables/test_near_limits.py::test_they_are_those_of_the_definition_in_its_order",
-    "tests/tables/test_cascade.py::test_groups_dealt_are_close_disjoint_and_of_the_sizes_asked",
+    "tests/tables/test_quotas.py::test_groups_dealt_are_close_disjoint_and_of_the_sizes_asked",
     "tests/tiles/test_split.py::test_tiles_cover_the_plane_and_hold_k",
     "tests/tiles/test_split.py::test_best_cuts_is_the_optimum_over_guillotine_partitions",
     "tests/tiles/test_split.py::test_a_pinwheel_beats_every_guillotine_partition",
