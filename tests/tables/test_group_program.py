@@ -221,7 +221,7 @@ def test_the_search_over_listed_groups_ends_at_the_optimum_and_bounds_never_exce
             assert all(b <= a - unit + 1e-6 for a, b in pairwise(costs))
             most = min([enough, *(cost - unit for cost in costs)])
             program.remove_costly(most)
-            lines = program.lines.shape[0]
+            lines = program.line_limits.size
             first, sure = program.covered(most, unit)
             assert sure <= best + 1e-6
             for cost in (cost_of(x, task, kinds, places, loss) for x in first):
@@ -370,17 +370,17 @@ def test_no_partition_violates_the_constraint_of_a_crowded_set_and_fractions_do(
         sets = program._violated(program._x())
         violated, several = violated + len(sets), several + sum(one.times.max() > 1 for one in sets)
         assert all(one.times.max() < one.m for one in sets)
-        before, x = program.lines.shape[0], program._x()
+        before, x = program.line_limits.size, program._x()
         if not sets:
             continue
         program._cut(sets)
-        left = program.lines[:, program.inside] @ x - program.line_limits
+        left = program.lines(program.inside) @ x - program.line_limits
         assert (left[before:] > group_program.VIOLATED).all()
         for answer, _ in [program.covered(float(program.cost.sum()), 0.25)]:
             for rows in answer:
                 groups = np.unique(places.pattern[rows > 0])
                 times = [round(rows[places.pattern == g].sum() / program.size[g]) for g in groups]
-                assert (program.lines[:, groups] @ np.array(times) <= program.line_limits + 1e-9).all()
+                assert (program.lines(np.array(groups)) @ np.array(times) <= program.line_limits + 1e-9).all()
                 whole += 1
     assert violated > thinned(100)
     assert several > thinned(20)
@@ -409,10 +409,12 @@ def test_lines_over_several_patterns_keep_an_optimum_among_the_groups():
         first = []
         for with_lines in (plain, model):
             groups, program = listed(task, price, best + 1.0, with_lines)
-            every, some = np.arange(groups.lines), np.flatnonzero(random.random(groups.lines) < 0.5)
+            every, some = np.arange(groups.number_of_lines), np.flatnonzero(random.random(groups.number_of_lines) < 0.5)
             whole = groups.shared_lines(program.at, every).toarray()
             assert (groups.shared_lines(program.at, some).toarray() == whole[some]).all()
             assert (groups.line_limits(some) == groups.line_limits(every)[some]).all()
+            paid = random.uniform(0, 1, some.size)
+            assert groups.shared_costs(program.at, some, paid) == pytest.approx(paid @ whole[some])
             first.append(program._solved(None, clock() + 60)[0])
             program.tighten(best + 1.0, clock() + 60)
             assert program.proved <= best + 1e-6
@@ -531,11 +533,11 @@ def test_a_program_without_its_slack_constraints_has_the_same_value():
         for _ in range(3):
             program._solved(None, clock() + 60)
             program._cut(program._violated(program._x()))
-        value, lines = program._solved(None, clock() + 60)[0], program.lines.shape[0]
+        value, lines = program._solved(None, clock() + 60)[0], program.line_limits.size
         program._drop_slack()
-        assert program.lines.shape[0] == len(program.sets) == program.line_limits.size == program.line_prices.size
+        assert program.counted.shape[0] == len(program.sets) == program.line_limits.size == program.line_prices.size
         assert program._solved(None, clock() + 60)[0] == pytest.approx(value, abs=1e-6)
-        dropped += lines - program.lines.shape[0]
+        dropped += lines - program.line_limits.size
     assert dropped > thinned(30)
 
 

@@ -276,8 +276,19 @@ class GroupList:
         several_of = np.flatnonzero(self.model.owner >= self.model.patterns)[which]
         if not several_of.size or not at.shape[1]:
             return csc_array((several_of.size, at.shape[1]))
-        lines, pattern = csc_array(self.model.lines[several_of]), self.places.pattern[at.indices[at.indptr[:-1]]]
-        use = self.model.uses.column.reshape(-1, self.places.patterns)
+        lines, use = csc_array(self.model.lines[several_of]), self.model.uses.column.reshape(-1, self.places.patterns)
+        return csc_array(-(lines[:, : self.model.n] @ at + lines[:, use[self._uses(at)]]))
+
+    def shared_costs(self, at: csc_array, which: np.ndarray, price: np.ndarray) -> np.ndarray:
+        """What prices of some of these constraints, float64[..], add to the reduced costs of groups, float64[c]."""
+        every = np.zeros(self.number_of_lines)
+        every[which] = price
+        added = self.shared(every)
+        out: np.ndarray = at.T @ added.rows + added.uses[self._uses(at)]
+        return out
+
+    def _uses(self, at: csc_array) -> tuple[np.ndarray | int, np.ndarray]:
+        """The sort and the pattern of each group, int64[c]."""
         size = np.asarray(at.sum(axis=0)).reshape(-1).astype(np.int64)
         sort = size // self.share - part_sizes(self.need.k, self.share)[0] if self.share > 1 else 0
-        return csc_array(-(lines[:, : self.model.n] @ at + lines[:, use[sort, pattern]]))
+        return sort, self.places.pattern[at.indices[at.indptr[:-1]]]

@@ -101,7 +101,7 @@ class GroupProgram:
         self.most = np.minimum.reduceat(often, self.rows.indptr[:-1]) if often.size else np.zeros(0)
         self.proved, self.reduced = -np.inf, np.zeros(self.cost.size)
         self.bounds: list[tuple[float, np.ndarray]] = []
-        self._lines: csc_array | None = None
+        self._counted: csc_array | None = None
         self.groups: GroupList | None = None
         self.line_limits, self.line_prices = np.zeros(0), np.zeros(0)
         self.shared, self.sets = np.zeros(0, np.int64), list[RowSet]()
@@ -228,10 +228,10 @@ class GroupProgram:
         """Add those of these groups, csc_array[n, c], that have a negative reduced cost; their number."""
         new = GroupProgram(groups.row_classes.count, at, groups.places, groups.loss)
         new._constrain(groups, self.shared, self.sets)
-        dual, n, first = self.solver.duals, self.count.size, self.cost.size
-        new._keep(new.cost - new.rows.T @ dual[:n] - new.lines.T @ np.minimum(dual[n:], 0.0) < -TINY)
+        dual, first = self.solver.duals, self.cost.size
+        new._keep(new._reduced(dual) < -TINY)
         self.rows, self.at = csc_array(hstack([self.rows, new.rows])), csc_array(hstack([self.at, new.at]))
-        self._lines = csc_array(hstack([self.lines, new.lines]))
+        self._counted = csc_array(hstack([self.counted, new.counted]))
         self.cost, self.most = np.append(self.cost, new.cost), np.append(self.most, new.most)
         self.size = np.append(self.size, new.size)
         self.reduced = np.append(self.reduced, np.full(new.cost.size, np.inf))  # above the cost of this list
@@ -474,7 +474,7 @@ class GroupProgram:
                 return None
             dual = self.solver.duals
             price, line_prices = dual[:n], np.minimum(dual[n:], 0.0)
-            reduced = self.cost - self.rows.T @ price - self.lines.T @ line_prices
+            reduced = self._reduced(dual)
             below = np.minimum(reduced, 0.0) * self.most
             proved = float(
                 price @ self.count
@@ -539,7 +539,7 @@ class GroupProgram:
         self.solver.deleteCols(gone.size, (gone + self.count.size).astype(np.int32))
         self.inside = (np.cumsum(kept) - 1)[self.inside[kept[self.inside]]]
         self.rows, self.at = csc_array(self.rows[:, kept]), csc_array(self.at[:, kept])
-        self._lines = None if self._lines is None else csc_array(self._lines[:, kept])
+        self._counted = None if self._counted is None else csc_array(self._counted[:, kept])
         self.cost, self.most, self.size = self.cost[kept], self.most[kept], self.size[kept]
         self.reduced = self.reduced[kept]
         self.bounds = [(bound, reduced[kept]) for bound, reduced in self.bounds]
@@ -552,7 +552,7 @@ class GroupProgram:
 
     def _add(self, new: np.ndarray) -> None:
         """Add groups to the solver."""
-        both = csc_array(vstack([self.rows[:, new], self.lines[:, new]]))
+        both = csc_array(vstack([self.rows[:, new], self.lines(new)]))
         none, any_ = np.zeros(new.size), np.full(new.size, np.inf)
         self.solver.addCols(new.size, self.cost[new], none, any_, both.nnz, both.indptr[:-1], both.indices, both.data)
         self.inside = np.append(self.inside, new)
@@ -591,7 +591,7 @@ class GroupProgram:
         new = [one for one in sets if (one.m, one.times.tobytes()) not in known]
         if new:
             lines = counts_of(self.rows, new)
-            self._lines = below(self.lines, lines)
+            self._counted = below(self.counted, lines)
             self.sets += new
             self._limit(lines[:, self.inside], np.array([self.count @ one.times // one.m for one in new]))
 
@@ -602,22 +602,36 @@ class GroupProgram:
         """
         n, first = self.count.size, self.shared.size
         kept = self.solver.duals[n:] < -TINY
-        kept[:first] |= self.line_limits[:first] - (self.lines[:first][:, self.inside] @ self._x()) < SLACK
+        kept[:first] |= (self.line_limits - self.lines(self.inside) @ self._x())[:first] < SLACK
         gone = np.flatnonzero(~kept)
         self.solver.deleteRows(gone.size, (gone + n).astype(np.int32))
         self.shared = self.shared[kept[:first]]
         self.sets = [one for one, stays in zip(self.sets, kept[first:], strict=True) if stays]
-        self._lines = csc_array(self.lines[kept])
+        self._counted = csc_array(self.counted[kept[first:]])
         self.line_limits, self.line_prices = self.line_limits[kept], self.line_prices[kept]
 
     @property
-    def lines(self) -> csc_array:
-        """Coefficients of the further constraints, csc_array[l, c]. They are computed when a program is solved."""
-        if self._lines is None:
-            self._lines = counts_of(self.rows, self.sets)
-            if self.groups is not None and self.shared.size:
-                self._lines = below(self.groups.shared_lines(self.at, self.shared), self._lines)
-        return self._lines
+    def counted(self) -> csc_array:
+        """How often each group counts for each set, csc_array[s, c]. This is computed when a program is solved."""
+        if self._counted is None:
+            self._counted = counts_of(self.rows, self.sets)
+        return self._counted
+
+    def lines(self, some: np.ndarray) -> csc_array:
+        """Coefficients of some groups in the further constraints, csc_array[l, ..]."""
+        counted = csc_array(self.counted[:, some])
+        if self.groups is None or not self.shared.size:
+            return counted
+        return below(self.groups.shared_lines(csc_array(self.at[:, some]), self.shared), counted)
+
+    def _reduced(self, dual: np.ndarray) -> np.ndarray:
+        """The reduced costs of the groups, float64[c], at prices of the rows and of the further constraints."""
+        n, first = self.count.size, self.shared.size
+        lines = np.minimum(dual[n:], 0.0)
+        out: np.ndarray = self.cost - self.rows.T @ dual[:n] - self.counted.T @ lines[first:]
+        if self.groups is not None and first:
+            out += self.groups.shared_costs(self.at, self.shared, -lines[:first])
+        return out
 
     def _constrain(self, groups: GroupList, shared: np.ndarray, sets: Sequence[RowSet]) -> None:
         """Add the first constraints, before groups are in the solver: those over several patterns, and of sets."""
