@@ -78,6 +78,7 @@ COLUMNS: list[tuple[list[Any], Any, Any]] = [
     ([3, 20, None, 3, 20], 3, pl.Int64),  # a tie goes by number, 20 stands before 3 as text
     (["3", "20", None], "3", pl.String),
     (["b", "a", None, "c", "a", "b"], "a", pl.String),
+    *((["nan", "-0", *more, None], "-0", pl.String) for more in ([], ["7"], ["1e3", "7"], ["1.5", "1e3", "7"])),
     ([1.5, float("nan"), 2.5, 2.5], 2.5, pl.Float64),
     ([DAY, None], DAY, pl.Date),
     ([True, False, None], False, pl.Boolean),

@@ -73,6 +73,9 @@ def test_keys_are_never_written_over_and_must_be_keys(tmp_path: Path) -> None:
     _, out, record = made(tmp_path)
     with pytest.raises(shoal.InputError, match="public key"):
         shoal.verify(out, record, signer=private)
+    series = shoal.Series.start(tmp_path / "s", shoal.Policy.of(quasi_identifiers=["age"], k=2))
+    with pytest.raises(shoal.InputError, match="public key"):
+        series.verify(signer=private)
 
 
 def test_without_the_extra_the_error_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -354,7 +354,8 @@ def _share_of(span: float, part: float) -> float:
     return part / span if math.isfinite(part) else 1.0
 
 
-def _order(texts: Sequence[str]) -> Callable[[int], tuple[float, str]]:
+def _order(texts: Sequence[str]) -> Callable[[int], tuple[bool, float, str]]:
+    """The rank of a text: by number if all are numbers, of which "nan" is the last; else by text."""
     numbers = pl.Series(texts, dtype=pl.String).cast(pl.Float64, strict=False)
     known = [0.0] * len(texts) if numbers.null_count() else numbers.to_list()
-    return lambda at: (known[at], texts[at])
+    return lambda at: (math.isnan(known[at]), known[at], texts[at])

@@ -38,7 +38,7 @@ from shoal.model.policy import PLACE, Policy
 from shoal.model.rule_books import OLDEST
 from shoal.model.settings import SETTINGS
 from shoal.paths import MAP, ends, has_tables, kind_of
-from shoal.publishing.documents import signature
+from shoal.publishing.documents import read_key, signature
 from shoal.publishing.sources import opened, read_census, region_tree
 from shoal.publishing.verifying.own_rows import (
     Outer,
@@ -460,10 +460,12 @@ def verify_series(
 
     signer  file of a public key: every certificate must be signed with its private key
 
-    Raises InputError for a folder that isn't a series. O(rows of all parts).
+    Raises InputError for a folder that isn't a series, and for a key that is none. O(rows of all parts).
     """
     place = Path(place)
     refuse_other(place)
+    if signer is not None:
+        read_key(signer, "public")
     about = read_json(place / "series.json", "series")
     numbers = sorted(int(p.name) for p in place.iterdir() if p.is_dir() and p.name.isdigit())
     try:
