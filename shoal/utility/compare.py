@@ -476,7 +476,7 @@ def _privacy(read: ReadRelease, whole: Original) -> dict[str, Any]:
     wild = np.column_stack([s.wild[c] for s, c in zip(read.spreads, read.cells, strict=True)])
     kept = ~wild.all(axis=1)
     strict = np.column_stack(read.cells)
-    sizes = np.unique(strict[kept], axis=0, return_counts=True)[1]
+    sizes = _different(strict[kept])[1]
     return {
         "strict": {
             "k": found["k"], "groups": found["classes"], "uniques": found["uniques"], "risk": found["risk"],
@@ -506,6 +506,12 @@ def _simultaneous(read: ReadRelease, sensitive: Sequence[str], strict: np.ndarra
 MOST_COMPARED = 200_000_000
 
 
+def _different(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The different rows, int64[m, d], and how often each occurs, int64[m]; hashed, where numpy would sort them."""
+    found = pl.DataFrame(rows).group_by(pl.all()).len()
+    return found.drop("len").to_numpy(), found["len"].to_numpy().astype(np.int64)
+
+
 def wildcard_k(cells: np.ndarray, wild: np.ndarray) -> int | None:
     """The fewest rows that match a row if hidden cells match anything; None beyond ``MOST_COMPARED``.
 
@@ -515,7 +521,7 @@ def wildcard_k(cells: np.ndarray, wild: np.ndarray) -> int | None:
     if not cells.size:
         return 0
     shown = np.where(wild, -1, cells)
-    rows, count = np.unique(shown, axis=0, return_counts=True)
+    rows, count = _different(shown)
     masks, kind = np.unique(rows == -1, axis=0, return_inverse=True)
     kind = kind.reshape(-1)
     if len(masks) * len(rows) > MOST_COMPARED // max(cells.shape[1], 1):
