@@ -1,6 +1,7 @@
 """``shoal tiles`` with every setting, what it writes judged again by ``shoal verify``; and ``shoal assign``."""
 
 import json
+import os
 
 import numpy as np
 import polars as pl
@@ -125,6 +126,21 @@ def test_the_certificate_states_the_order_of_the_table(points, tmp_path):
         assert "order" not in held["tiles"]
         run("verify", tmp_path / "t.csv", "--original", points).ok()
     assert orders == ["fresh secret", "caller's secret", "as in the table"]
+
+
+@pytest.mark.parametrize("command", ["tiles", "gather"])
+def test_a_secret_may_come_from_a_pipe(command, points, tmp_path):
+    where = ["--x", "lng", "--y", "lat", "--k", 6, "--identifiers", "patient", "--table"]
+    asked = where if command == "tiles" else ["--columns", "lng,lat", "--r", 60, "--assignments"]
+    written = []
+    for _ in range(2):
+        end, begin = os.pipe()
+        os.write(begin, b"sixteen bytes or more")
+        os.close(begin)
+        run(command, points, *asked, tmp_path / "t.csv", "--secret", f"/dev/fd/{end}", "--force").ok()
+        os.close(end)
+        written.append((tmp_path / "t.csv").read_bytes())
+    assert written[0] == written[1]
 
 
 def test_assign_at_the_command_line(everything, points, tmp_path):
