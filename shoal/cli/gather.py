@@ -27,6 +27,7 @@ from shoal.cli.options import (
     flag,
     keywords,
     refuse_idle,
+    secret_of,
     with_options,
 )
 from shoal.errors import InfeasibleError, PolicyError
@@ -191,7 +192,6 @@ def _run(
     from shoal import gathering, release
     from shoal.cli.common import answer, in_flags, put, reported, say, seconds, working
     from shoal.engines.features import Features, codes_of
-    from shoal.engines.order import ShuffleKey
     from shoal.engines.store import read_table
     from shoal.publishing.crosswalks.clusters import choices
 
@@ -204,7 +204,7 @@ def _run(
     files = files._replace(report=decision.page(files.report))
     refuse_idle(files.assignments, "--assignments", keep_order=how.keep_order, secret=how.secret)
     files.check(used, kept)
-    ShuffleKey.unless_kept(how.secret, how.keep_order)  # refused before the work
+    secret = secret_of(how.secret, how.keep_order)
     frame = read_table(table, layer=distance.layer, **text._asdict())
     _refuse(frame, request, names, options, how.center)
     features = Features.of(frame, request)
@@ -220,7 +220,7 @@ def _run(
     made = release(
         found, frame, read=used, columns=request.columns, place=request.place, hierarchies=request.hierarchies,
         coordinates=request.coordinates, dates=request.dates, decimal=request.decimal, sensitive=names,
-        center=how.center, keep_order=how.keep_order, secret=how.secret,
+        center=how.center, keep_order=how.keep_order, secret=secret,
     )  # fmt: skip
     also = {} if files.assignments is None else {"assignments": files.assignments}
     ways = ((files.plot, "picture"), (files.map_to, "map"), (files.geojson, "GeoJSON"))

@@ -99,6 +99,16 @@ class Order(NamedTuple):
     secret: Path | None = SECRET
 
 
+def secret_of(path: Path | None, keep_order: bool) -> bytes | None:
+    """The secret of a file, which is read once, before the work, because it may be a pipe."""
+    from shoal.engines.order import ShuffleKey, read_secret
+
+    if path is None or keep_order:
+        ShuffleKey.unless_kept(path, keep_order)
+        return None
+    return read_secret(path)
+
+
 class Text(NamedTuple):
     """How a CSV file is read."""
 

@@ -23,6 +23,7 @@ from shoal.cli.options import (
     conditions,
     flag,
     refuse_idle,
+    secret_of,
     with_options,
 )
 from shoal.errors import InputError, PolicyError
@@ -88,13 +89,11 @@ class TileFiles(NamedTuple):
     def check(self, points: Path, force: bool, kept: OutputFiles) -> None:
         """Refuses harmful output paths before any work, and options of a table that isn't written."""
         from shoal.cli.unchanged import check_files
-        from shoal.engines.order import ShuffleKey
 
         refuse_idle(
             self.table, "--table", identifiers=self.identifiers, insensitive=self.insensitive,
             keep_order=self.keep_order, secret=self.secret,
         )  # fmt: skip
-        ShuffleKey.unless_kept(self.secret, self.keep_order)  # refused before the work
         wanted = [
             (self.output, TABLE), (self.tiles_to, TILES), (self.table, TABLE), (self.map_to, MAP), (self.report, PAGE),
         ]  # fmt: skip
@@ -152,6 +151,7 @@ def tiles(
     begun = time.perf_counter()
     files = files._replace(report=decision.page(files.report))
     files.check(points, force, record)
+    secret = secret_of(files.secret, files.keep_order)
     (frame, x, y, coordinates, marks), weight = _read(points, where, text), where.weight
     places = np.stack([numbers(frame, x, marks), numbers(frame, y, marks)], axis=1)
     columns = {name: column for name, column in kept.items() if TILE_CONDITIONS[name].read == "texts"}
@@ -166,7 +166,7 @@ def tiles(
     solved = time.perf_counter()
     made = release(
         found, frame, read=(points, files.secret), x=x, y=y, weight=weight, codes_left_out=int(coded.sum()),
-        secret=files.secret, keep_order=files.keep_order, identifiers=listed(files.identifiers) or (),
+        secret=secret, keep_order=files.keep_order, identifiers=listed(files.identifiers) or (),
         insensitive=listed(files.insensitive) or (), decimal=marks, **columns,
     )  # fmt: skip
     wrote, lines = files.write(made, record, decision)

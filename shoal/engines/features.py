@@ -136,8 +136,8 @@ class Features:
         parts = [] if asked.place is None else [_place(frame, asked)]
         parts += [_column(frame, name, asked) for name in asked.columns]
         features = [part[0] for part in parts]
-        read = {feature.name: getattr(feature, "unit", None) for feature in features}
-        if idle := [name for name, unit in asked.units.items() if read[name] != unit]:
+        read = {(feature.name, getattr(feature, "unit", "")) for feature in features}
+        if idle := [name for name, unit in asked.units.items() if unit and (name, unit) not in read]:
             raise PolicyError(f"column {idle[0]!r} holds words or codes, which have no unit; leave its unit out")
         if len(parts) == 1 and isinstance(features[0], Place):
             features = [replace(features[0], scale=1.0)]

@@ -450,6 +450,7 @@ WORDS: dict[str, dict[str, tuple[Any, ...]]] = {
     "cellular": {"problem": ("cellular",), "norm": NORMS, "eligible": (True, False)},
 }  # fmt: skip
 ROUGH = 2e-6  # relative tolerance of costs from integer programs
+ORDERS = ("as in the table", "fresh secret", "caller's secret")  # of the rows of a table that is written beside
 OBJECTIVES = ("max", "count", "sumsq", "excess", "compact", "similar")
 
 
@@ -462,6 +463,8 @@ def agreed(record: Mapping[str, Any], stated: Certificate | PublicCertificate) -
     for name, known in WORDS.get(kind, {}).items():
         if asked.get(name) not in known:
             raise VerificationError(f"the certificate file states no {name} that there is")
+    if any(part.get("order", ORDERS[0]) not in ORDERS for part in record.get("also", ())):
+        raise VerificationError("the certificate file states no order of rows that there is")
     if kind == "regions" and not set(str(asked.get("objective")).split(",")) <= set(OBJECTIVES):
         raise VerificationError("the certificate file states no objective that there is")
     if kind in ELSEWHERE:

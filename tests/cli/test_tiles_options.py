@@ -1,17 +1,18 @@
 """``shoal tiles`` with every setting, what it writes judged again by ``shoal verify``; and ``shoal assign``."""
 
 import json
+import os
 
 import numpy as np
 import polars as pl
 import pytest
 
 import shoal
-from shoal.errors import InfeasibleError, InputError, PolicyError
+from shoal.errors import InfeasibleError, InputError, PolicyError, VerificationError
 from shoal.model.certificate import Certificate
 from shoal.publishing.sources import Sources, findings
 from tests.commands import run
-from tests.kept import holding, verify
+from tests.kept import forge, holding, kept, put, verify
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +126,36 @@ def test_the_certificate_states_the_order_of_the_table(points, tmp_path):
         assert "order" not in held["tiles"]
         run("verify", tmp_path / "t.csv", "--original", points).ok()
     assert orders == ["fresh secret", "caller's secret", "as in the table"]
+
+
+@pytest.mark.parametrize("command", ["tiles", "gather"])
+def test_an_order_that_is_none_of_the_words_is_refused(command, points, tmp_path):
+    where = ["--x", "lng", "--y", "lat", "--k", 6, "--identifiers", "patient", "--table"]
+    asked = where if command == "tiles" else ["--columns", "lng,lat", "--r", 60, "--assignments"]
+    run(command, points, *asked, tmp_path / "t.csv").ok()
+    certificate = tmp_path / "t.certificate.json"
+    for paper in (certificate, kept(certificate)):
+        forge(paper, lambda facts: facts["also"][0].pop("order"))
+    holding(shoal.verify(tmp_path / "t.csv", certificate))  # as certificates of tiles had none
+    for paper in (certificate, kept(certificate)):
+        forge(paper, put("also", 0, "order", to="by the name Ada Byron"))
+    with pytest.raises(VerificationError, match="states no order of rows that there is"):
+        shoal.verify(tmp_path / "t.csv", certificate)
+
+
+@pytest.mark.parametrize("command", ["tiles", "gather"])
+def test_a_secret_may_come_from_a_pipe(command, points, tmp_path):
+    where = ["--x", "lng", "--y", "lat", "--k", 6, "--identifiers", "patient", "--table"]
+    asked = where if command == "tiles" else ["--columns", "lng,lat", "--r", 60, "--assignments"]
+    written = []
+    for _ in range(2):
+        end, begin = os.pipe()
+        os.write(begin, b"sixteen bytes or more")
+        os.close(begin)
+        run(command, points, *asked, tmp_path / "t.csv", "--secret", f"/dev/fd/{end}", "--force").ok()
+        os.close(end)
+        written.append((tmp_path / "t.csv").read_bytes())
+    assert written[0] == written[1]
 
 
 def test_assign_at_the_command_line(everything, points, tmp_path):

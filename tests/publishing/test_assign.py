@@ -114,6 +114,17 @@ def test_labels_and_regions(tmp_path):
     json.dumps(got.as_dict())
 
 
+def test_empty_arguments_are_as_if_left_out():
+    made = shoal.release(shoal.labels.cover([5, 5], 5), pl.DataFrame({"name": ["a", "b"], "n": [5, 5]}), label="name",
+                         count="n")  # fmt: skip
+    new = pl.DataFrame({"name": ["a", "b"]})
+    assert shoal.assign(made, new, decimal={}, x="", boundary="").groups == shoal.assign(made, new).groups
+    with pytest.raises(PolicyError, match="x='name' has no effect on an answer of labels"):
+        shoal.assign(made, new, x="name")
+    with pytest.raises(PolicyError, match=r"^decimal has no effect on an answer of labels"):
+        shoal.assign(made, new, decimal={"n": ","})
+
+
 def test_a_group_with_exactly_k_new_records_is_not_alone():
     frame = pl.DataFrame({"age": [1, 2, 5, 20, 21, 29]})
     made = shoal.release(shoal.intervals.cut(frame["age"].to_list(), None, 3), frame, value="age")

@@ -269,6 +269,17 @@ def test_no_crosswalk_of_tiles_tells_the_order_of_the_table(tmp_path: Path) -> N
     assert len(written) == 1
 
 
+def test_a_unit_belongs_to_the_place_or_the_column_that_has_one() -> None:
+    table = pl.DataFrame({"lat": [1.0, 2.0], "lng": [3.0, 4.0], "place": ["Ulm", "Bonn"]})
+    both = FeatureColumns(["place"], place=("lat", "lng"), units={"place": "km"})
+    assert [f.unit for f in Features.of(table, both).metric.features if f.name == "place" and hasattr(f, "unit")] == [
+        "km"
+    ]
+    Features.of(table, FeatureColumns(["place"], units={"place": ""}))
+    with pytest.raises(PolicyError, match="column 'place' holds words or codes, which have no unit"):
+        Features.of(table, FeatureColumns(["place"], units={"place": "km"}))
+
+
 @pytest.mark.parametrize("objective", [None, "count", "sumsq", "excess", ["count", "max"]])
 @pytest.mark.parametrize("number", [None, 2])
 def test_a_release_of_regions_knows_the_answers_objective(objective: Any, number: int | None, tmp_path: Path) -> None:
@@ -283,6 +294,14 @@ def test_a_release_of_regions_knows_the_answers_objective(objective: Any, number
         assert made.parameters["objective"] == answer.certificate.details["objective"][0]
     with pytest.raises(PolicyError, match="leave objective= out"):
         shoal.release(answer, areas, weight="pop", edges=edges, id="id", regions=number, objective="compact")
+
+
+@pytest.mark.parametrize(("own", "other"), [("count", "sumsq"), ("sumsq", "count"), ("count", "compact")])
+def test_a_release_of_regions_refuses_another_objective(own: str, other: str) -> None:
+    areas, edges = pl.DataFrame({"id": list("abcd"), "pop": [3, 2, 4, 3]}), [(0, 1), (1, 2), (2, 3)]
+    answer = shoal.regions.merge(edges, areas["pop"].to_list(), 3, objective=own, seed=1)
+    with pytest.raises(PolicyError, match=f"objective is '{own}', not '{other}'; leave objective= out"):
+        shoal.release(answer, areas, weight="pop", edges=edges, id="id", objective=other)
 
 
 @pytest.mark.parametrize("number", [None, 2])

@@ -217,9 +217,9 @@ def _objective(answer: Any, stated: str | Sequence[str] | None, regions: Any) ->
     """
     from shoal.problems.regions.task import CHAINS
 
-    each = [str(name) for name in answer.certificate.details["objective"]]
-    own, chain = each[0], CHAINS.get(stated, ()) if isinstance(stated, str) else ()
-    if {*chain, "count"} == {*each, "count"}:  # such as "compact", which begins with the number
+    each = tuple(str(name) for name in answer.certificate.details["objective"])
+    own = each[0]
+    if isinstance(stated, str) and CHAINS.get(stated) == each:  # such as "compact", which begins with the number
         return own
     first = stated.split(",")[0] if isinstance(stated, str) else own if stated is None else str(next(iter(stated), ""))
     if first != own and not (first == "count" and regions is not None):

@@ -166,7 +166,7 @@ def assign(
     record, content, read, sources = _answer(answer, certificate)
     asked, kind = record["parameters"], record["kind"]
     given = {"column": column, "x": x, "y": y, "boundary": boundary, "decimal": decimal}
-    _refuse_unread(kind, asked, {name: value for name, value in given.items() if value is not None})
+    _refuse_unread(kind, asked, {name: value for name, value in given.items() if value})
     frame = opened(data, separator, encoding)
     files = (*read, *([data] if isinstance(data, (str, Path)) else []))
     zeros, far = 0, 0
@@ -210,7 +210,8 @@ def _refuse_unread(kind: str, asked: Mapping[str, Any], given: Mapping[str, Any]
     for name, value in given.items():
         if name not in _READ.get(kind, ("column",)):
             of = "clusters" if kind in CLUSTERS else kind
-            raise PolicyError(f"⟨{name}={value!r}⟩ has no effect on an answer of {of}; leave it out")
+            what = name if isinstance(value, Mapping) else f"{name}={value!r}"
+            raise PolicyError(f"⟨{what}⟩ has no effect on an answer of {of}; leave it out")
     if "boundary" in given and asked.get("boundary") is None:
         raise PolicyError(f"⟨boundary={given['boundary']!r}⟩ has no effect, because the tiles have none; leave it out")
 
