@@ -422,6 +422,27 @@ def test_against_the_clock_the_rounds_that_gain_most_go_on(monkeypatch: pytest.M
     assert set(found[5:-1:2]) == {"long"}
 
 
+def test_only_a_round_of_one_block_has_more_moves_where_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of several blocks, some begin when others have ended, so that each has its share of the moves and no more."""
+    task, rows = made(3, 120, "levels")
+    group, asked = rows.labels(start(task, rows)), []
+
+    def noted(task: Task, rows: Rows, group: np.ndarray, turn: int, plan: RoundPlan, until: object) -> np.ndarray:
+        asked.append((plan.sweeps, until.cooled, until.priced))
+        return group
+
+    monkeypatch.setattr(close_classes, "annealed", noted)
+    monkeypatch.setattr(close_classes, "clock", lambda: 100.0)
+    turn = close_classes.Turn("anew", 1.0, {"anew": 20.0, "again": 1.0, "near": 1.0}, {})
+    for block, seconds in ((40_000, 100.0), (40, 100.0), (40, 10.0), (40_000, 10.0)):
+        monkeypatch.setattr(close_classes, "BLOCK", block)
+        close_classes._round(task, rows, group, 0, turn, 100.0 + seconds)
+    assert asked[0] == (3 * ANEW.sweeps, 160.0, 160.0)
+    assert asked[1] == (ANEW.sweeps, 185.0, 160.0)
+    assert asked[2] == (ANEW.sweeps / 2, 108.5, 106.0)
+    assert asked[3] == (3 * ANEW.sweeps, 108.5, 106.0)
+
+
 def test_with_little_time_rounds_are_short_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = 120 * ANEW.pace
     assert rounds_of(monkeypatch, 0.1 * seconds, {})[0] == "near"

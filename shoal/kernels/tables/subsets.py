@@ -442,7 +442,8 @@ def few_groups(fits, asked, use, kind, within, sets, out):
     Returns their number, and whether these are all: neither space nor limits left any out.
 
     Depth first, rows by rising cost. Later rows cost no less, so a group adds at least the cost of the next rows: the
-    least number needed, or all with a negative cost. Prices of sets only add to that.
+    least number needed, or all with a negative cost; under shares, with as many rows of a value as one of the sorts
+    allows (``_least_rest``). Prices of sets only add to that.
     """
     (first, order, rows, value, cost), values = fits, asked.sorts.values[0]
     found, words, last, tried, complete = 0, within.shape[1], 0, 0, True

@@ -448,10 +448,10 @@ def _round(task: Task, rows: Rows, group: np.ndarray, number: int, turn: Turn, d
         return rearranged(task, rows, group, number, end)
     plan, until = ANEW if turn.kind == "anew" else AGAIN._replace(hot=turn.hot), Until()
     plan = plan._replace(sweeps=min(left / turn.spent[turn.kind], 1.0) * plan.sweeps)
-    if deadline is not None and turn.kind == "anew":
-        lasts = max(min(COOLING * left, turn.spent["anew"]), LASTING * left)
-        plan = plan._replace(priced=LONG, sweeps=SLOWLY * ANEW.sweeps)
-        until = Until(began + PRICING * left, began + lasts)
-    elif deadline is not None:
-        until = Until(None, began + COOLING * left)
+    if deadline is not None:
+        ends = COOLING * left
+        if turn.kind == "anew" and round(group.size / BLOCK) <= 1:  # no other block waits for its turn
+            plan, ends = plan._replace(sweeps=SLOWLY * ANEW.sweeps), max(min(ends, turn.spent["anew"]), LASTING * left)
+        plan = plan._replace(priced=LONG if plan.priced else 0)
+        until = Until(began + PRICING * left, began + ends)
     return annealed(task, rows, group, number, plan, until)
