@@ -1,7 +1,12 @@
 """Opening: a path or a frame becomes a table of the engine that reads it.
 
-If an engine outside this process reads a file, the file's bytes are checked here first. ``RepeatedTable`` is a CSV with
-few different lines that repeat often: they are counted, and each different line is split into cells only once.
+If an engine outside this process reads a file, the file's bytes are checked here first.
+
+``RepeatedTable`` is a CSV with few different lines that repeat often, and with a role for every column. Its lines are
+counted, and each different line is split into cells only once; its rows are counted and placed together. ``read_csv``
+reads all other files, and reports why a file is no CSV.
+
+``written_file`` finds the file of a written release, wherever it was written, with its certificate.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The judge of a file's contents: whether a release has nothing except its rows, as shoal's engines write them."""
+"""The judge of a file's contents: whether a released file contains nothing except its rows.
+
+Each format is compared with what shoal's engines write in it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Compares releases of one table from any tool: privacy, loss, and statistics that can still be computed from them."""
+"""Compares releases of one table from any tool: privacy, loss, and statistics that can still be computed from them.
+
+The statistics are counts, marginals, correlations, and a classifier (scikit-learn, extra ``learn``).
+"""
 
 from __future__ import annotations
 

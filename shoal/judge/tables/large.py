@@ -1,8 +1,11 @@
 """The judge of releases larger than memory: it counts tuples by its own queries, without loading the rows.
 
-Polars scans a file or a folder of parts in batches, whichever engine wrote it, or that engine's workers count the parts
-(``count_elsewhere``). Their answers are checked as far as possible: each part is reported once, the tuples add up to
-its rows, and some parts, drawn at random after all answers arrived, are read again here.
+Polars scans a file or a folder of parts in batches, whichever engine wrote it. The result is every tuple of published
+and sensitive values with its number of rows, and the hash of all bytes.
+
+The workers of the engine that wrote the parts can also count them (``count_elsewhere``). Their answers are checked as
+far as possible without reading every part: each part is reported once, the tuples add up to the reported rows of the
+parts, and some parts, drawn at random after all answers arrived, are read again here.
 """
 
 from __future__ import annotations

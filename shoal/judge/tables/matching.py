@@ -1,7 +1,9 @@
 """Whether published rows match original rows one to one, by a maximum flow over distinct rows with counts.
 
-Rows that must be equal in some columns form blocks, in which an edge joins an original tuple with a published one that
-covers it. Tuples with only one edge are matched first.
+Rows that must be equal in some columns form blocks. Within a block, an edge joins an original tuple with a published
+tuple that covers it. Tuples with only one edge are matched first and removed. The rest is one maximum flow.
+
+The module also computes the least number of groups that must show a value of a single row, over all matchings.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Compares a release with the original table: the same people, only recoded cells differ; cost, loss, cheap bounds."""
+"""Compares a release with the original table: the same people, and only recoded cells differ.
+
+Cost, loss, and cheap lower bounds are computed from the two tables alone.
+"""
 
 from __future__ import annotations
 

@@ -411,7 +411,9 @@ class FoundGroups(NamedTuple):
 def _least_rest(fits, row, first, n, depth, sorts, held, free):
     """At most the cost of the rows that complete a group of ``depth`` rows, from row[first:n] with rising costs.
 
-    held  int64[v]  the group's rows of each value;  free  int64[v]  space
+    Each sort takes the cheapest rows whose value still has space: as many as it needs, and all with a negative cost.
+
+    held  int64[v]  the group's rows of each value;  free  int64[v]  a buffer
     """
     best = np.inf
     for sort in range(sorts.cap.size):
@@ -501,7 +503,7 @@ def few_groups(fits, asked, use, kind, within, sets, out):
             if (held_of[value[y]] + 1) * asked.share > asked.most:
                 continue
             if values > 1 and depth + 1 >= 2 * asked.least and twice + (held_of[value[y]] < 2) >= 2 * values:
-                continue  # two groups with enough values can replace it: each gets a row of what occurs twice
+                continue  # two groups can replace it: its values, each counted up to twice, suffice for both
             tried += 1
             price = cost[y]
             for z in range(sets.start[y], sets.start[y + 1]):

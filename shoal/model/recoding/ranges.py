@@ -1,4 +1,7 @@
-"""Ranges, on request widened to a grid, and sets: values from lowest to highest, or all values of a group."""
+"""Ranges and sets: numbers and dates from lowest to highest, or the values of a group.
+
+If requested, ranges are widened to a grid.
+"""
 
 from __future__ import annotations
 

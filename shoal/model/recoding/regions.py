@@ -1,4 +1,7 @@
-"""Regions: areas are replaced by a cheapest connected set of areas of a graph, a node-weighted Steiner tree."""
+"""Regions: areas are replaced by a connected set of areas of a graph.
+
+The cheapest connected sets are node-weighted Steiner trees.
+"""
 
 from __future__ import annotations
 

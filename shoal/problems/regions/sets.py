@@ -1,8 +1,9 @@
 """Partitions chosen from lists of sets by set partitioning: all eligible sets of a small component, or those found.
 
-``grown`` adds regions that no search found, by column generation: neighbors, with one area more, less, or exchanged, of
-regions with a low reduced cost, as long as they cost less than their areas' prices. These usually include the regions
-of an optimal partition, which a search that moves from partition to partition can miss.
+``grown`` adds regions that no search found, by column generation. The neighbors of a region have one area more, one
+less, or one exchanged. The linear program over the regions so far gives prices of areas. Neighbors of regions with a
+low reduced cost that cost less than their areas' prices are added, until there are none. These usually include the
+regions of an optimal partition, which a search that moves from partition to partition can miss.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The default method: runs the methods that fit the effort, returns the cheapest result, and reports every attempt."""
+"""The default method: runs the methods that fit the effort, returns the cheapest result, and reports every attempt.
+
+On tables of a few hundred cells, the integer class program decides whether the current partition is optimal.
+"""
 
 from __future__ import annotations
 
