@@ -422,8 +422,8 @@ def test_against_the_clock_the_rounds_that_gain_most_go_on(monkeypatch: pytest.M
     assert set(found[5:-1:2]) == {"long"}
 
 
-def test_only_a_round_of_one_block_has_more_moves_where_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of several blocks, some begin when others have ended, so that each has its share of the moves and no more."""
+def test_only_a_round_of_one_block_lasts_longer_where_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of several blocks, some begin when others have ended, so that each has its share of the time and no more."""
     task, rows = made(3, 120, "levels")
     group, asked = rows.labels(start(task, rows)), []
 
@@ -437,10 +437,10 @@ def test_only_a_round_of_one_block_has_more_moves_where_there_is_time(monkeypatc
     for block, seconds in ((40_000, 100.0), (40, 100.0), (40, 10.0), (40_000, 10.0)):
         monkeypatch.setattr(close_classes, "BLOCK", block)
         close_classes._round(task, rows, group, 0, turn, 100.0 + seconds)
-    assert asked[0] == (3 * ANEW.sweeps, 160.0, 160.0)
+    assert asked[0] == (ANEW.sweeps, 160.0, 160.0)
     assert asked[1] == (ANEW.sweeps, 185.0, 160.0)
     assert asked[2] == (ANEW.sweeps / 2, 108.5, 106.0)
-    assert asked[3] == (3 * ANEW.sweeps, 108.5, 106.0)
+    assert asked[3] == (ANEW.sweeps / 2, 108.5, 106.0)
 
 
 def test_with_little_time_rounds_are_short_ones(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -535,3 +535,20 @@ def test_rows_of_classes_that_lack_something_move_first() -> None:
         left = anneal(classes, placed, 1e-9, 1e5, 100, np.array([seed], np.uint64))
         mended += left == 0
     assert mended >= 8
+
+
+def test_one_block_is_closed_at_two_sizes_and_several_blocks_at_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    task, rows = made(6, 150, "levels")
+    group, closed, least = rows.labels(start(task, rows)), close_classes.without_small, []
+
+    def noted(task: Task, close: Close, size: float, limit: Limit) -> Close:
+        least.append(size)
+        return closed(task, close, size, limit)
+
+    monkeypatch.setattr(close_classes, "without_small", noted)
+    anew(task, rows, group, 0)
+    assert sorted(least) == sorted(part * ANEW.wanted * rows.k for part in (0.85, 1.0))
+    least.clear()
+    monkeypatch.setattr(close_classes, "BLOCK", 75)
+    anew(task, rows, group, 0)
+    assert least == 2 * [ANEW.wanted * rows.k]

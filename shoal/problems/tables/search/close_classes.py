@@ -38,9 +38,11 @@ BLOCK = 40_000  # rows of a block, which is annealed alone
 ROUNDS = {"balanced": 3, "thorough": 12}
 TRIAL = 10.0  # moves for each row that show how fast annealing is, if it ends by the clock
 HASTE = 0.6  # part of the seconds of a first round with which one, of fewer moves, is still begun
-LONG, SLOWLY = 12, 3  # rounds of pricing, and times as many moves, at most, if the effort is in seconds
+LONG = 9  # rounds of pricing, at most, if the effort is in seconds
 PRICING, LASTING, COOLING = 0.6, 0.6, 0.85  # parts of the seconds left after which pricing, a longer round, or any ends
-TRIES = 2  # runs of annealing if there is one block, which would leave all cores but one idle; the better is kept
+# Parts of the plan's ``wanted`` below which classes are closed. If there is one block, which would leave all cores but
+# one idle, each part is tried, and the better result is kept; of several blocks, each has the first part.
+TRIES = (1.0, 0.85)
 RARELY = 10  # a round over all classes is begun if the time left suffices for so many
 SHARE = 0.1  # seconds of search for each second of annealing while annealing gains; 1 afterwards
 
@@ -120,8 +122,8 @@ def annealed(
     assert limit is not None
     n, limit = group.size, replace(limit, spare=plan.missed)
     blocks = deal(rows, group, max(1, round(n / BLOCK)), [task.seed, turn, 13])
-    tries = TRIES if len(blocks) == 1 else 1
-    numbers = np.random.SeedSequence([task.seed, turn, 17]).generate_state(tries * len(blocks), np.uint64)
+    tries = TRIES if len(blocks) == 1 else TRIES[:1]
+    numbers = np.random.SeedSequence([task.seed, turn, 17]).generate_state(len(tries) * len(blocks), np.uint64)
     stop, quiet, state = flag(), replace(task, progress=nothing), rows.states(group)
 
     def one(i: int) -> np.ndarray | None:
@@ -132,14 +134,20 @@ def annealed(
         close = priced_in(quiet, rows, block, open_now, limit, plan.priced, seed, until.priced)
         if close is None:
             return None
-        close = without_small(quiet, close, plan.hot * plan.wanted * rows.k, limit)
-        count = close.program.arcs.count
-        at = close.cheapest()[0][np.repeat(np.arange(count.size), count)]
-        if plan.stay:
-            at = close.arcs_of(state[label_before], at)
-        with threads(tries) as each:
-            made = each(lambda x: _cooled(close, limit, rows.k, at, plan, x, until.cooled), numbers[i :: len(blocks)])
-        return min(made, key=lambda label: np.where(label < 0, close.largest_loss, close.program.loss[label]).sum())
+        before = state[label_before] if plan.stay else None
+
+        def tried(x: int) -> tuple[float, np.ndarray]:
+            """The loss and the class of every row, int64[n], if classes are closed as in ``TRIES[x]``."""
+            small = without_small(quiet, close, tries[x] * plan.hot * plan.wanted * rows.k, limit)
+            count = small.program.arcs.count
+            at = small.cheapest()[0][np.repeat(np.arange(count.size), count)]
+            if before is not None:
+                at = small.arcs_of(before, at)
+            label = _cooled(small, limit, rows.k, at, plan, numbers[x * len(blocks) + i], until.cooled)
+            return np.where(label < 0, small.largest_loss, small.program.loss[label]).sum(), label
+
+        with threads(len(tries)) as each:
+            return min(each(tried, range(len(tries))), key=lambda found: found[0])[1]
 
     with SearchThreads(min(os.cpu_count() or 1, len(blocks))) as pool:
         found = list(pool.map(one, range(len(blocks))))
@@ -451,7 +459,7 @@ def _round(task: Task, rows: Rows, group: np.ndarray, number: int, turn: Turn, d
     if deadline is not None:
         ends = COOLING * left
         if turn.kind == "anew" and round(group.size / BLOCK) <= 1:  # no other block waits for its turn
-            plan, ends = plan._replace(sweeps=SLOWLY * ANEW.sweeps), max(min(ends, turn.spent["anew"]), LASTING * left)
+            ends = max(min(ends, turn.spent["anew"]), LASTING * left)
         plan = plan._replace(priced=LONG if plan.priced else 0)
         until = Until(began + PRICING * left, began + ends)
     return annealed(task, rows, group, number, plan, until)
