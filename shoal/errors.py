@@ -18,7 +18,16 @@ from importlib import import_module
 from typing import NamedTuple
 
 _MENTION = re.compile(r"⟨([a-z_]+)(?:\[([^⟨⟩]*?)\])?(?: ?= ?([^⟨⟩]*))?⟩")
-_BREAK = re.compile(r"[\n\r]")
+# control characters, separators of lines, and characters that change the order of what follows
+_UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def one_line(text: str) -> str:
+    """A text as one line of a terminal, in which a name from a file can't end the line, or hide or reorder another.
+
+    Line breaks and other control characters are written as Python writes them.
+    """
+    return _UNSHOWN.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 class Mention(NamedTuple):
@@ -44,7 +53,7 @@ class Sentence(str):
     def __new__(cls, marked: str) -> Sentence:
         if isinstance(marked, Sentence):
             return marked
-        marked = _BREAK.sub(lambda found: repr(found[0])[1:-1], marked)  # of a name of a column
+        marked = one_line(marked)  # names of columns can have line breaks
         made = super().__new__(cls, _MENTION.sub(lambda found: found[0][1:-1], marked))
         made.marked = marked
         return made

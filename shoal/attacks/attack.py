@@ -18,7 +18,7 @@ from shoal.engines.csv import where_needed
 from shoal.engines.open import open_table
 from shoal.engines.source import refuse_database
 from shoal.engines.table import require
-from shoal.errors import InputError, PolicyError, within
+from shoal.errors import InputError, PolicyError, one_line, within
 from shoal.model.arguments import column_names, mapping, seed_of, suggesting
 from shoal.model.cards import grid, number, several
 from shoal.model.certificate import read_json
@@ -95,7 +95,7 @@ class Attack:
         return f"<Attack on {self.rows:,} rows: {len(self.findings)} findings, {gains} above baseline and promise>"
 
     def __str__(self) -> str:
-        return "\n".join(line_of(f) for f in self.findings)
+        return "\n".join(one_line(line_of(f)) for f in self.findings)
 
     def report(self, path: str | Path, *, overwrite: bool = True) -> Path:
         """One self-contained HTML page that opens offline, with a JSON file of its figures next to it.

@@ -316,8 +316,9 @@ def _bad_value(error: Any, message: str, context: Any, params: Sequence[Any], ty
         if not any("--quasi" in p.opts for p in own):
             if context is not None and context.command.name == "demo":
                 return "shoal demo brings a table of its own; for yours: " + f"shoal init {shlex.quote(extra[1])}"
-            out = " what it writes is named by --output;" if any("--output" in p.opts for p in own) else ""
-            return f"{extra[1]!r} is too much:{out} a name that holds blanks needs quotes"
+            named = {"--output": "what it writes", "--original": "the original"}
+            ways = [f" {what} is named by {way};" for way, what in named.items() if any(way in p.opts for p in own)]
+            return f"{extra[1]!r} is too much:{''.join(ways)} a name that holds blanks needs quotes"
         return (
             f"{extra[1]!r} is too much: column names are separated by commas without blanks (--quasi age,zip), "
             "and a name that holds blanks needs quotes"

@@ -23,7 +23,7 @@ from shoal.cli.options import (
     flag,
     with_options,
 )
-from shoal.errors import PolicyError, ShoalError, is_number
+from shoal.errors import PolicyError, ShoalError, is_number, one_line
 from shoal.model.cards import number, several
 from shoal.model.settings import Measured as Judged
 from shoal.paths import PAGE, POLICY, TABLE, internal_path, is_arx, is_server, named_after, without_secrets
@@ -324,7 +324,7 @@ def init(
     # the comments in the policy contain figures of the table
     publish_text(target, write_policy(of_database or Path(shown).name, look, k=k, l=l), closed=closed | SHARED)
     lines = [
-        f"{c.name:<24} {c.role:<18} {c.distinct:>8,} {'value ' if c.distinct == 1 else 'values'}  {c.reason}"
+        f"{one_line(c.name):<24} {c.role:<18} {c.distinct:>8,} {'value ' if c.distinct == 1 else 'values'}  {c.reason}"
         for c in found
     ]
     if any(is_number(c.name) for c in found):

@@ -17,7 +17,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import InputError, Mention, PolicyError, Sentence, ShoalError
+from shoal.errors import InputError, Mention, PolicyError, Sentence, ShoalError, one_line
 from shoal.model.cards import PLAIN_JSON, json_value
 from shoal.model.settings import entry_of
 from shoal.paths import is_remote, record_path
@@ -180,7 +180,7 @@ def answer(payload: Mapping[str, Any], lines: Iterable[str], as_json: bool, stat
         print_json(payload, status)
     else:
         for line in lines:
-            print(line)
+            print(one_line(line))
     if status:
         sys.exit(status)
 
@@ -210,7 +210,7 @@ def say(message: str, level: str = "info") -> None:
     if own.lines is not None:
         own.lines.say(message, None, level)
     else:
-        print(message, file=sys.stderr)
+        print(one_line(message), file=sys.stderr)
 
 
 def certificate_place(output: Path | None, certificate: Path | None) -> Path | None:

@@ -19,6 +19,8 @@ from shoal.paths import PAGE, PICTURE, TABLE, is_picture
 
 POINT = (
     *ROLES,
+    "dates",
+    "decimal",
     "identifiers",
     "insensitive",
     "hierarchies",

@@ -225,8 +225,8 @@ def _level_lines(nest: Nested) -> list[str]:
     for level, most in zip(nest.levels[1:], nest.most[1:], strict=True):
         out = f"; {len(level.left_out):,} areas in none" if len(level.left_out) else ""
         lines.append(
-            f"Of these, {several(level.regions, 'region')} of at least {level.k[0]:,}: heaviest {level.largest:,}, at "
-            f"most {level.upper_bound:,} of these regions, {most:,} of the areas{out}."
+            f"Of these, {several(level.regions, 'region')} of at least {level.k[0]:,}: heaviest {level.largest:,}; at "
+            f"most {level.upper_bound:,} can be made of these regions, and {most:,} of the areas{out}."
         )
     return lines
 

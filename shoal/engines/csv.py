@@ -573,7 +573,8 @@ def other_separator(source: Source, separator: str, wanted: Sequence[str]) -> st
     with source.open() as stream:
         line = _header_line(stream)
     for other in SEPARATORS:
-        if other != separator and set(wanted) <= set(next(csv.reader([line], delimiter=other), [])):
+        lines = io.StringIO(line, newline="")  # a quoted name can contain line breaks
+        if other != separator and set(wanted) <= set(next(csv.reader(lines, delimiter=other), [])):
             return other
     return None
 

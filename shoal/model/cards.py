@@ -9,6 +9,8 @@ from decimal import ROUND_FLOOR, Context, Decimal
 from html import escape
 from typing import Any, ClassVar
 
+from shoal.errors import one_line
+
 PLAIN = 1e15  # floats from here on are shown with an exponent, because not every integer has its own float
 
 
@@ -70,7 +72,7 @@ def floored(value: float) -> str:
 
 def in_one_line(lines: Sequence[str], most: int = 2) -> str:
     """The line that ``repr`` shows: the title and the first facts. ``print`` shows all facts."""
-    return f"<{'; '.join(lines[: most + 1])}>"
+    return one_line(f"<{'; '.join(lines[: most + 1])}>")
 
 
 class Shown(ABC):
@@ -90,7 +92,7 @@ class Shown(ABC):
         return in_one_line(self._lines(), self.IN_A_LINE)
 
     def __str__(self) -> str:
-        return "\n".join(self._lines())
+        return "\n".join(map(one_line, self._lines()))
 
     def _repr_html_(self) -> str:
         title, *lines = self._lines()

@@ -103,8 +103,8 @@ CATALOGUE: dict[str, Problem] = {
     "regions": Problem(
         methods={
             "auto": "shoal.problems.regions.answer:auto",
-            "tree": "shoal.problems.regions.search:tree",
-            "search": "shoal.problems.regions.search:search",
+            "tree": "shoal.problems.regions.methods:tree",
+            "search": "shoal.problems.regions.methods:search",
             "exact": "shoal.problems.regions.answer:exact",
         },
         answers=("shoal.problems.regions.task:Regions", "shoal.problems.regions.task:Nested"),

@@ -234,15 +234,16 @@ class Decoded:
 
         Integers, numbers, and days are drawn from the whole range; for a star, from the known values. In ``[60,
         missing]``, a missing value is one further value. One draw understates the uncertainty of the release; repeat it
-        with other seeds. Raises PolicyError for a column with ranges of other values, such as moments with a time zone,
-        durations, and times of day: which values lie between their ends isn't known. O(rows).
+        with other seeds. Raises PolicyError for a column with ranges of other values, such as ordered categories,
+        moments with a time zone, durations, and times of day: which values lie between their ends isn't known, because
+        a release doesn't name a category that no row shows. O(rows).
         """
         odd = next((name for name, found in self.columns.items() if found.unread), None)
         if odd is not None:
             raise PolicyError(
                 f"column {odd!r} has ranges of values that are neither numbers nor dates, and it isn't known which "
-                "values lie between their ends; before anonymize, turn moments with a time zone into moments without "
-                "one, and durations and times of day into numbers, such as minutes"
+                "values lie between their ends; before anonymize, turn ordered categories, durations, and times of day "
+                "into numbers, such as ranks or minutes, and moments with a time zone into moments without one"
             )
         rng = np.random.default_rng(seed_of(seed))
         drawn = [_draw(self.table[name], found, rng) for name, found in self.columns.items()]

@@ -262,7 +262,7 @@ def recodings(
                 held = np.bincount(
                     counted.histogram.quasi[:, j], weights=counted.histogram.count, minlength=column.size
                 ).astype(np.int64)
-                source = _generate(source, column, values, held, smallest, asked.coordinates)
+                source = _generated_hierarchy(source, column, values, held, smallest, asked.coordinates)
             found = Hierarchy.of(source).resolve(values, column.name, reader_of(column.notation), column.notation)
             if given:
                 _refuse_above(column.name, ceiling, found.node.shape[0] - 1)
@@ -322,7 +322,7 @@ def _refuse_above(name: str, ceiling: int | None, height: int) -> None:
         )
 
 
-def _generate(
+def _generated_hierarchy(
     kind: str,
     column: Coded,
     values: list[str | None],

@@ -278,3 +278,43 @@ def test_what_is_proposed_for_names_with_blanks_can_be_typed(tmp_path: Path) -> 
 
 def test_a_table_in_the_place_of_a_command_can_have_blanks_in_its_name() -> None:
     assert "for example: shoal init 'my people.csv'" in run("my people.csv").stderr
+
+
+def test_explore_takes_the_notations_of_dates_and_numbers(tmp_path: Path) -> None:
+    """As anonymize and audit do; otherwise, its ranges were sets of texts, and the page said that ranges lose much."""
+    table, page = tmp_path / "t.csv", tmp_path / "e.html"
+    rows = [f"{1 + i % 28:02}.{1 + i % 12:02}.{1950 + i % 40};{i},5;{'fga'[i % 3]}" for i in range(60)]
+    table.write_text("\n".join(["born;weight;ill", *rows]), encoding="utf-8")
+    asked = ["--quasi", "born,weight", "--sensitive", "ill", "--k", 3, "--publish", "ranges", "--seed", 1]
+    noted = ["--date", "born=%d.%m.%Y", "--decimal", "weight=,"]
+    loss = run("explore", table, *asked, *noted, "--json", "-o", page).facts["points"][0]["loss"]
+    dates, decimal = {"born": "%d.%m.%Y"}, {"weight": ","}
+    own = shoal.explore(
+        table, quasi_identifiers=["born", "weight"], sensitive=["ill"], k=[3], publish=["ranges"], seed=1, dates=dates,
+        decimal=decimal,
+    )  # fmt: skip
+    assert loss == pytest.approx(own.points["loss"][0], abs=1e-9)
+    assert loss != run("explore", table, *asked, "--json").facts["points"][0]["loss"]
+
+
+def test_a_name_with_a_line_break_stays_in_its_line(tmp_path: Path) -> None:
+    """Headers of Excel sheets have line breaks, and a file from elsewhere can have any header."""
+    forged = "d\nok    signature          by the ministry\x1b[2K\u202e"
+    table, release = tmp_path / "t.csv", tmp_path / "t.release.csv"
+    ages = pl.DataFrame(
+        {"age\n(years)": [20 + i % 40 for i in range(80)], forged: list("abcd") * 20, "zip": ["1"] * 80}
+    )
+    ages.write_csv(table)
+    looked = run("init", table).ok().said
+    assert re.search(r"^age\\n\(years\) {13}quasi-identifier", looked, re.MULTILINE)
+    asked = {"quasi_identifiers": ["age\n(years)", "zip"], "sensitive": [forged], "k": 2, "l": 2}
+    made = shoal.anonymize(table, **asked, effort="fast", seed=1)
+    made.write(release)
+    checked = run("verify", release, tmp_path / "t.release.certificate.json").ok().said
+    for text in (looked, checked, str(made), str(shoal.verify(release, tmp_path / "t.release.certificate.json"))):
+        assert not re.search(r"^ok    signature +by the ministry", text, re.MULTILINE)
+        assert not re.search("[\x1b\u202e]", text)
+    assert r"d\nok    signature          by the ministry\x1b[2K\u202e" in checked
+    refused = run("audit", table, "--quasi", "nowhere", "--k", 2).refused(2).said
+    assert "\x1b" not in refused
+    assert r"\x1b[2K" in refused

@@ -8,7 +8,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from shoal.problems.regions import merge
-from shoal.problems.regions.search import steps_for
+from shoal.problems.regions.methods import steps_for
 from shoal.watching import listening
 from tests.data import squares
 

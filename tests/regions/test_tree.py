@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.problems.regions.search import exchanged, hamiltonian_path, matched
+from shoal.problems.regions.methods import exchanged, hamiltonian_path, matched
 from shoal.problems.regions.task import connected_parts, graph, structure
 from tests.data import squares
 from tests.families import regions as family

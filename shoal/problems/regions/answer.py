@@ -37,7 +37,7 @@ from shoal.problems.regions.bounds import (
     squares_bound,
 )
 from shoal.problems.regions.limits import RegionLimits, limited, placed
-from shoal.problems.regions.search import POOLED, improve, search
+from shoal.problems.regions.methods import POOLED, improve, search
 from shoal.problems.regions.sets import ConnectedSets, Pool
 from shoal.problems.regions.task import (
     CHAINS,

@@ -22,7 +22,7 @@ from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import coordinates, number, whole_number
 from shoal.model.metric import EARTH_KM
 from shoal.problems.regions.bounds import CountBound, count_bound
-from shoal.problems.regions.search import several_runs
+from shoal.problems.regions.methods import several_runs
 from shoal.problems.regions.sets import ConnectedSets, Pool
 from shoal.problems.regions.task import (
     NO_CAP,

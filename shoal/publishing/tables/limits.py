@@ -1,4 +1,8 @@
-"""Conditions of a policy other than its models, for the search and counted on its result."""
+"""Conditions of a policy other than its models: minimality with its decoys, and the share of rows starred whole.
+
+Both are given to the search and counted on its result. The module also counts the groups that show a value of one row
+only, and reads the hierarchies and orders of sensitive columns.
+"""
 
 from __future__ import annotations
 

@@ -313,8 +313,7 @@ def summary(release: Any) -> list[str]:
         f"method {release.method}: {certificate_words(facts)}",
         "columns: "
         + ", ".join(release.policy.grouped)
-        + " (recoded); "
-        + (", ".join(release.policy.sensitive) or "none")
-        + " (sensitive)"
+        + " (recoded)"
+        + (f"; {', '.join(release.policy.sensitive)} (sensitive)" if release.policy.sensitive else "")
         + (f"; {carried} (insensitive)" if carried else ""),
     ]
