@@ -13,15 +13,18 @@ from shoal.attacks import composition, files, linkage, minimality
 from shoal.attacks import linkage as inference
 from shoal.attacks.reading import Figure, People, Reading, numbered, read
 from shoal.engines import lakes
+from shoal.engines.codes import as_text
 from shoal.engines.columns import empty_as_missing
 from shoal.engines.csv import where_needed
 from shoal.engines.open import open_table
 from shoal.engines.source import refuse_database
 from shoal.engines.table import require
 from shoal.errors import InputError, PolicyError, one_line, within
-from shoal.model.arguments import column_names, mapping, seed_of, suggesting
-from shoal.model.cards import grid, number, several
+from shoal.model.arguments import column_names, keywords, mapping, seed_of, suggesting
+from shoal.model.cards import grid, number
 from shoal.model.certificate import read_json
+from shoal.model.foreign import lost_cells, unfit_hierarchy
+from shoal.model.hierarchy import GENERATED
 from shoal.model.policy import Policy
 from shoal.paths import certificate_path, internal_path
 from shoal.watching import watched
@@ -179,7 +182,9 @@ def attack(
     own = column_names("sensitive", claims.sensitive if sensitive is None else sensitive)
     if earlier is None or isinstance(earlier, (str, Path)) or hasattr(earlier, "columns"):
         raise PolicyError("⟨earlier=⟩: pass a list of releases, as in ⟨earlier=['january.csv']⟩")
-    trees = {**claims.hierarchies, **mapping("hierarchies", hierarchies)}
+    given_trees = mapping("hierarchies", hierarchies)
+    keywords("quasi-identifier or sensitive column (⟨hierarchies⟩)", given_trees, [*quasi, *own])
+    trees = {**claims.hierarchies, **given_trees}
     with within("the release"):
         frame = _open(claims.table, separator, encoding, [*quasi, *own])
     known, tables = [], {}
@@ -192,7 +197,7 @@ def attack(
     people = {name: reading.people(table) for name, table in tables.items()}
     found = [*_found(reading, people.get("original"), people.get("register"), chosen)]
     found += files.found(reading, claims.table, people.get("original"), separator)
-    notes = _notes(reading, tables, earlier)
+    notes = [*_notes_on_labels(reading, trees, given_trees, bool(claims.quasi)), *_notes(reading, tables, earlier)]
     if claims.centers:
         notes.append("centers represent no set of values: only people who have a center's own values are linked to it")
     if earlier:
@@ -253,13 +258,25 @@ def without(register: People, original: People) -> People:
     return People(register.codes[kept], {n: v[kept] for n, v in register.sensitive.items()})
 
 
+def _notes_on_labels(
+    reading: Reading, trees: Mapping[str, Any], given: Mapping[str, Any], certified: bool
+) -> list[str]:
+    """Sentences on cells that nothing explains, and on given hierarchies that explain nothing.
+
+    certified  whether there is a certificate, which can be read only with the hierarchies that it names
+    """
+    found = [lost_cells(n, s, trees.get(n)) for n, s in zip(reading.quasi, reading.spreads, strict=True)]
+    for name, tree in given.items():
+        if name in reading.sensitive and not certified:
+            found.append(f"the hierarchy of the sensitive column {name!r} changes no figure: attacks don't read it")
+        elif name in reading.quasi and not (isinstance(tree, str) and tree in GENERATED):
+            found.append(unfit_hierarchy(name, as_text(reading.frame[name]).unique(), tree))
+    return [note for note in found if note]
+
+
 def _notes(reading: Reading, tables: Mapping[str, Any], earlier: Sequence[Any]) -> list[str]:
     """Sentences that explain what the figures leave out."""
     notes = []
-    if reading.unknown:
-        notes.append(
-            f"not understood, and counted as stars: {several(reading.unknown, 'different cell')}; pass hierarchies"
-        )
     if "original" not in tables:
         notes.append("no original: guesses cannot be checked, so linkage by errors, classifiers, minimality and "
                      "downcoding are left out")  # fmt: skip

@@ -68,7 +68,6 @@ class Reading:
     shares   per quasi-identifier float64[values]: the frequency of each value, in the register or else in the release
     k, l     the promises of the release, 1 if unknown; l is the largest of its columns
     promised  l of each sensitive column that has a promise of its own; {} if l is that of all
-    unknown  distinct cells that no notation explains; they count as stars
     """
 
     frame: pl.DataFrame
@@ -84,7 +83,6 @@ class Reading:
     shares: list[np.ndarray]
     k: int = 1
     l: float = 1.0
-    unknown: int = 0
     promised: Mapping[str, float] = field(default_factory=dict)
 
     def l_of(self, column: str | None) -> float:
@@ -237,7 +235,7 @@ def read(
     if not frame.height:
         raise InputError("the release has no rows; there is nothing to attack")
     trees = {n: h for n, h in (hierarchies or {}).items() if not (isinstance(h, str) and h in GENERATED)}
-    domains, spreads, cells, shares, unknown = [], [], [], [], 0
+    domains, spreads, cells, shares = [], [], [], []
     for name in quasi:
         texts = as_text(frame[name])
         tables = [as_text(t[name]) for t in known]
@@ -245,9 +243,8 @@ def read(
             texts = texts.fill_null("*")
         distinct = texts.unique(maintain_order=True).to_list()
         domain = _domain(distinct, tables, trees.get(name), (notations or {}).get(name))
-        found = spread(distinct, domain, trees.get(name))
+        found = spread(distinct, domain, trees.get(name), name)
         where = coded(texts, distinct)
-        unknown += found.unknown
         domains.append(domain)
         spreads.append(found)
         cells.append(where)
@@ -272,7 +269,7 @@ def read(
     most = max(promised.values(), default=1.0) if isinstance(l, Mapping) else l
     return Reading(
         frame, tuple(quasi), tuple(sensitive), domains, spreads, group, classes, size, values, codes, shares, k, most,
-        unknown, promised,
+        promised,
     )  # fmt: skip
 
 

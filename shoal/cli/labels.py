@@ -49,7 +49,7 @@ class GroupingFiles(NamedTuple):
     force: bool = FORCE
 
     def reads(self, table: Path, names: Path | None, text: Text, kept: OutputFiles) -> pl.DataFrame:
-        """Refuses harmful output paths, and levels without a hierarchy; then reads the table."""
+        """Refuses harmful output paths, and options without the file that they are about; then reads the table."""
         from shoal.cli.unchanged import check_files
         from shoal.engines.store import read_table
 
@@ -57,6 +57,11 @@ class GroupingFiles(NamedTuple):
             raise PolicyError("--levels needs --hierarchy FILE, the file to which the levels are written")
         wanted = [(self.output, TABLE), (self.hierarchy, TABLE), (self.picture, DRAWING), (self.report, PAGE)]
         check_files(wanted, self.output, self.certificate, (table, names), kept, self.force)
+        if names is not None and self.hierarchy is not None and self.output is None and self.report is None:
+            raise PolicyError(
+                "--names names the groups of the crosswalk, and a hierarchy names its groups by their values; write "
+                "the crosswalk too, with -o FILE, or leave --names out"
+            )
         return read_table(table, **text._asdict())
 
 

@@ -236,6 +236,8 @@ def _column(frame: pl.DataFrame, name: str, asked: FeatureColumns) -> Part:
         raise InputError(f"column {name!r} holds durations; turn them into numbers, such as hours")
     refuse_opaque(frame[name])
     if name in asked.coordinates:
+        if (unit := asked.units.get(name) or "km") != "km":
+            raise PolicyError(f"the coordinates of {name!r} are measured in km, not {unit!r}; leave the unit of it out")
         where, codes = _located(frame, name, asked.coordinates[name])
         return _spanned(Place(name, weight=weight), where), where, (name,), [], codes
     found, date = (None, False)

@@ -247,8 +247,10 @@ def engine_of(data: Any, engine: str | None, scope: Scope) -> str:
     if engine == "polars" and not whole:
         raise InputError("a folder, several files or a database is read with ⟨engine='duckdb'⟩; Polars reads one file")
     wanted = scope.memory is not None or scope.threads is not None or scope.temporary is not None
+    if engine is None and scope.master is not None:
+        raise PolicyError(f"⟨master={scope.master!r}⟩ is a setting of ⟨engine='spark'⟩; say that too")
     if engine is None:
-        return "polars" if whole and not wanted and scope.master is None and scope.query is None else "duckdb"
+        return "polars" if whole and not wanted and scope.query is None else "duckdb"
     return engine
 
 

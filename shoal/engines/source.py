@@ -391,7 +391,8 @@ class Scope(NamedTuple):
         for name, owner in mine.items():
             given = getattr(self, name)
             if given is not None and engine != owner and not (engine == "ibis" and name in ("table", "query")):
-                input_name = f"⟨engine={engine!r}⟩; say ⟨engine='{owner}'⟩ too" if engine else "a frame"
+                elsewhere = {None: "a frame", "ibis": "a server of databases"}  # no engine was asked for
+                input_name = elsewhere.get(engine) or f"⟨engine={engine!r}⟩; say ⟨engine='{owner}'⟩ too"
                 raise PolicyError(
                     f"⟨{name}={str(given)!r}⟩ is a setting of ⟨engine='{owner}'⟩; it has no effect on {input_name}"
                 )

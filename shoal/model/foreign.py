@@ -8,12 +8,13 @@ anonypy writes ``20-25`` for numbers and ``a,b`` for other values, each as a lis
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from shoal.errors import InputError
+from shoal.model.cards import several
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.members import from_to, place, places
 from shoal.model.notation import RangeOf, SetOf, in_order, marks_of, notations_of, parse, reader_of
@@ -134,9 +135,12 @@ def domain_of(texts: Sequence[str | None], order: Sequence[str] | None = None, n
     return Domain(values, ruler, at, {v: i for i, v in enumerate(values)})
 
 
-def spread(texts: Sequence[str | None], domain: Domain, hierarchy: Any = None) -> Spread:
-    """The values that distinct cells stand for. O(texts values) for masks, otherwise O(texts log values)."""
-    below, paid = _labels(hierarchy, domain)
+def spread(texts: Sequence[str | None], domain: Domain, hierarchy: Any = None, column: str = "") -> Spread:
+    """The values that distinct cells of a column stand for. O(texts values) for masks, otherwise O(texts log values).
+
+    Raises PolicyError for a hierarchy that doesn't cover the domain.
+    """
+    below, paid = _labels(hierarchy, domain, column)
     texts = [t if t is None or t in domain.number else _ALONE.sub(r"\2", t) for t in texts]
     stated = np.array([np.nan if t is None else paid[t] if t in paid else _stated_loss(t, domain) for t in texts])
     runs: list[tuple[int, int, int]] = []
@@ -152,6 +156,26 @@ def spread(texts: Sequence[str | None], domain: Domain, hierarchy: Any = None) -
     cell, start, stop = np.array(runs, np.int64).reshape(-1, 3).T
     size = np.bincount(cell, weights=stop - start, minlength=len(texts)).astype(np.int64)
     return Spread(cell, start, stop, np.maximum(size, 1), wild, unknown, stated)
+
+
+def lost_cells(column: str, found: Spread, hierarchy: Any) -> str:
+    """A note on the cells of a column that nothing explains, or an empty text if there are none."""
+    if not found.unknown:
+        return ""
+    why = "pass its hierarchy" if hierarchy is None else "its hierarchy does not have them"
+    return f"column {column!r}: {several(found.unknown, 'different cell')} not understood, and counted as stars; {why}"
+
+
+def unfit_hierarchy(column: str, texts: Iterable[str | None], hierarchy: Any) -> str:
+    """A note on a hierarchy that has none of the distinct cells of a column, or an empty text if it has one.
+
+    Built hierarchies, such as intervals, list no cells, and refuse values that they can't read.
+    """
+    cells = {t for t in texts if t is not None and t not in STARS and set(t) != {"*"} and t}
+    rule = Hierarchy.of(hierarchy)
+    if not cells or rule.kind != "rows" or any(not cells.isdisjoint(row) for row in rule.rows):
+        return ""
+    return f"the hierarchy of {column!r} has none of the column's values, so it explains none; check the file"
 
 
 def _starred(text: str | None, domain: Domain) -> bool:
@@ -273,13 +297,13 @@ def _stated_loss(text: str, domain: Domain) -> float:
     return min((high - low) / (span or 1.0), 1.0)  # a domain of one value has length 1, as in the release's own loss
 
 
-def _labels(hierarchy: Any, domain: Domain) -> tuple[dict[str, list[int]], dict[str, float]]:
+def _labels(hierarchy: Any, domain: Domain, column: str) -> tuple[dict[str, list[int]], dict[str, float]]:
     """For each label of a hierarchy, the codes below it and its loss."""
     if hierarchy is None:
         return {}, {}
     present = [v for v in domain.values if v is not None]
     notation = None if domain.ruler in (None, ORDER, "number", "date") else domain.ruler
-    resolved = Hierarchy.of(hierarchy).resolve(present, read=reader_of(notation))
+    resolved = Hierarchy.of(hierarchy).resolve(present, column, reader_of(notation))
     out: dict[str, list[int]] = {}
     paid = dict.fromkeys(present, 0.0)
     for level, labels, leaves in zip(resolved.node[1:-1], resolved.labels[1:-1], resolved.leaves[1:-1], strict=True):

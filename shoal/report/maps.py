@@ -38,7 +38,7 @@ def draw_regions(
     regions: Sequence[str],
     areas: Sequence[str] | None = None,
     k: int = 1,
-    unit: str = "people",
+    unit: str = "weight",
     geographic: bool = True,
     title: str = "Regions",
     note: str = "",

@@ -26,9 +26,9 @@ from shoal.engines.open import open_table
 from shoal.engines.source import refuse_database
 from shoal.engines.table import require
 from shoal.errors import InputError, PolicyError, within
-from shoal.model.arguments import column_names, mapping, seed_of, suggesting
-from shoal.model.cards import grid, number, several
-from shoal.model.foreign import ORDER, Domain, Spread, domain_of, spread
+from shoal.model.arguments import column_names, keywords, mapping, seed_of, suggesting
+from shoal.model.cards import grid, number
+from shoal.model.foreign import ORDER, Domain, Spread, domain_of, lost_cells, spread
 from shoal.model.hierarchy import GENERATED
 from shoal.model.policy import Policy
 from shoal.watching import watched
@@ -338,16 +338,17 @@ def compare(
         raise PolicyError("no release is given; name at least one, as in {'ours': release}")
     sensitive = column_names("sensitive", sensitive)
     quasi = column_names("quasi_identifiers", quasi_identifiers)
-    trees = mapping("hierarchies", hierarchies)
+    given_trees = mapping("hierarchies", hierarchies)
     asked = policy if policy is None or isinstance(policy, Policy) else Policy.of(policy, k=1)
     if asked is not None:
         quasi, sensitive = quasi or asked.quasi_identifiers, sensitive or asked.sensitive
-        trees = {**{name: tree for name, tree in asked.hierarchies.items() if name in quasi}, **trees}
     if not quasi:
         raise PolicyError("no quasi-identifier is named; say ⟨quasi_identifiers=[...]⟩ (the columns others may know)")
     if target is not None and not isinstance(target, str):
         raise PolicyError(f"⟨target={target!r}⟩: name the one column that a classifier learns")
-    read_by = _trees(trees)
+    keywords("quasi-identifier or sensitive column (⟨hierarchies⟩)", given_trees, [*quasi, *sensitive])
+    of_policy = {} if asked is None else {name: tree for name, tree in asked.hierarchies.items() if name in quasi}
+    read_by = _trees({**of_policy, **given_trees})
     text = separator, encoding
     with nullcontext() if asked is None else asked.naming():
         whole = _original(original, quasi, sensitive, target, (held_out, population), text, seed_of(seed) or 0)
@@ -407,10 +408,8 @@ def _notes(name: str, given: Any, read: ReadRelease, whole: Original) -> list[st
     if not hasattr(given, "facts"):
         nulls = {c: (whole.table[c].null_count(), read.frame[c].null_count()) for c in whole.quasi}
         notes += [_blurred(name, c) for c, (before, after) in nulls.items() if 0 < before < after]
-    if lost := sum(s.unknown for s in read.spreads):
-        notes.append(
-            f"{name}: not understood, and counted as stars: {several(lost, 'different cell')}; pass hierarchies"
-        )
+    lost = (lost_cells(c, s, read.trees.get(c)) for c, s in zip(whole.quasi, read.spreads, strict=True))
+    notes += [f"{name}: {note}" for note in lost if note]
     if left:
         rows = whole.table.height
         notes.append(f"{name}: {left:,} of {rows:,} rows of the original are not in it; they count as lost")
@@ -457,7 +456,7 @@ def _read(given: Any, whole: Original, hierarchies: Mapping[str, Any], text: Tex
     for name, domain in zip(whole.quasi, whole.domains, strict=True):
         texts = as_text(frame[name])
         distinct = texts.unique(maintain_order=True).to_list()
-        found = spread(distinct, domain, trees.get(name))
+        found = spread(distinct, domain, trees.get(name), name)
         blank = frame[name].null_count()
         if blank and stars.get(name) and None in domain.number and frame[name].dtype != pl.String:
             found.stated[distinct.index(None)] = min(stars[name] / blank, 1.0)  # stars and missing values look the same
@@ -529,25 +528,30 @@ def wildcard_k(cells: np.ndarray, wild: np.ndarray) -> int | None:
     kind = kind.reshape(-1)
     if len(masks) * len(rows) > MOST_COMPARED // max(cells.shape[1], 1):
         return None
-    total = np.zeros(len(rows), np.int64)
+    total = count.copy()  # different rows with the same hidden columns don't match
     of = np.split(np.argsort(kind, kind="stable"), np.cumsum(np.bincount(kind))[:-1])
-    for a, b in itertools.combinations_with_replacement(range(len(masks)), 2):
+    for a, b in itertools.combinations(range(len(masks)), 2):
         common, mine, other = ~(masks[a] | masks[b]), of[a], of[b]
-        both = np.concatenate([rows[mine], rows[other]])[:, common]
-        group = np.zeros(len(both), np.int64)
-        if both.shape[1]:
-            group = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1)
-        first, second = group[: mine.size], group[mine.size :]
-        total[mine] += _matching(second, count[other], first)
-        if a != b:
-            total[other] += _matching(first, count[mine], second)
+        first, second = _matching(rows[:, common], count, mine, other)
+        total[mine] += first
+        total[other] += second
     return int(total.min())
 
 
-def _matching(group: np.ndarray, count: np.ndarray, asked: np.ndarray) -> np.ndarray:
-    """Rows in each asked group, int64[x]; group and count int64[m] of the rows that are counted."""
-    most = int(max(group.max(), asked.max())) + 1
-    return np.bincount(group, weights=count, minlength=most)[asked].astype(np.int64)
+def _matching(
+    rows: np.ndarray, count: np.ndarray, mine: np.ndarray, other: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """For each of ``mine``, int64[x], the rows among ``other`` that are equal to it, and the reverse; each row counts
+    ``count``. Hashed as in ``_different``, where equal hashes are compared."""
+    if not rows.shape[1]:
+        return np.full(mine.size, count[other].sum()), np.full(other.size, count[mine].sum())
+    at = np.concatenate([mine, other])
+    first = np.arange(at.size) < mine.size
+    both = pl.DataFrame(rows[at])
+    sums = both.with_columns(mine=np.where(first, count[at], 0), other=np.where(first, 0, count[at])).select(
+        pl.col("mine", "other").sum().over(both.columns)
+    )
+    return sums["other"].to_numpy()[first], sums["mine"].to_numpy()[~first]
 
 
 def _loss(read: ReadRelease, domains: Sequence[Domain], rows: int) -> dict[str, Any]:

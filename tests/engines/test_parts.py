@@ -669,3 +669,11 @@ def test_a_large_table_outside_of_memory_is_looked_at_by_a_sample(
     monkeypatch.setattr(propose, "SAMPLED", 4_000)
     whole = propose.looked_at(place, scope=scope)
     assert (whole.rows, whole.sampled) == (4_000, ())
+
+
+@pytest.mark.parametrize("setting", [{"memory": "2GB"}, {"threads": 2}, {"master": "local[1]"}])
+def test_a_server_is_not_called_an_engine_that_nobody_asked_for(setting: dict[str, Any]) -> None:
+    with pytest.raises(PolicyError) as refusal:
+        Scope(**setting).check("ibis")
+    assert "it has no effect on a server of databases" in str(refusal.value)
+    assert "ibis" not in str(refusal.value)

@@ -102,6 +102,18 @@ def test_own_names_and_a_style_for_the_groups_of_the_hierarchy(table, tmp_path):
     assert "group 1" in tree.read_text()
 
 
+def test_own_names_without_the_crosswalk_that_has_them_are_refused(table, tmp_path):
+    own, tree = tmp_path / "own.txt", tmp_path / "h.csv"
+    own.write_text("".join(f"name {i}\n" for i in range(9)))
+    labels = ("labels", table, "--label", "name", "--count", "count")
+    for asked in (labels, ("intervals", table, "--value", "count")):
+        asked = (*asked, "--k", 2, "--names", own, "--hierarchy", tree)
+        run(*asked).refused(2, "--names names the groups of the crosswalk", "-o FILE")
+        assert not tree.exists()
+        run(*asked, "-o", tmp_path / "c.csv", "--force").ok()
+        tree.unlink()
+
+
 def test_bicriteria_cannot_become_a_release(table, tmp_path):
     cross = tmp_path / "c.csv"
     asked = ("labels", table, "--label", "name", "--count", "count", "--k", 5, "--method", "bicriteria")

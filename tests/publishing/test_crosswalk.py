@@ -280,6 +280,16 @@ def test_a_unit_belongs_to_the_place_or_the_column_that_has_one() -> None:
         Features.of(table, FeatureColumns(["place"], units={"place": "km"}))
 
 
+@pytest.mark.parametrize("unit", ["km", ""])
+def test_codes_with_coordinates_are_measured_in_km(unit: str) -> None:
+    table = pl.DataFrame({"zip": ["89073", "53111"]})
+    at = pl.DataFrame({"zip": ["89073", "53111"], "lat": [48.4, 50.7], "lng": [10.0, 7.1]})
+    made = Features.of(table, FeatureColumns(["zip"], coordinates={"zip": at}, units={"zip": unit}))
+    assert made.metric.features[0].unit == "km"
+    with pytest.raises(PolicyError, match="the coordinates of 'zip' are measured in km, not 'miles'"):
+        Features.of(table, FeatureColumns(["zip"], coordinates={"zip": at}, units={"zip": "miles"}))
+
+
 @pytest.mark.parametrize("objective", [None, "count", "sumsq", "excess", ["count", "max"]])
 @pytest.mark.parametrize("number", [None, 2])
 def test_a_release_of_regions_knows_the_answers_objective(objective: Any, number: int | None, tmp_path: Path) -> None:
@@ -294,6 +304,29 @@ def test_a_release_of_regions_knows_the_answers_objective(objective: Any, number
         assert made.parameters["objective"] == answer.certificate.details["objective"][0]
     with pytest.raises(PolicyError, match="leave objective= out"):
         shoal.release(answer, areas, weight="pop", edges=edges, id="id", regions=number, objective="compact")
+
+
+@pytest.mark.parametrize("objective", ["max", "sumsq"])
+def test_the_command_and_python_count_regions_in_the_column_of_weights(objective: str, tmp_path: Path) -> None:
+    areas, edges = pl.DataFrame({"id": list("abcd"), "cows": [3, 2, 4, 3]}), [(0, 1), (1, 2), (2, 3)]
+    pairs = pl.DataFrame([("a", "b"), ("b", "c"), ("c", "d")], orient="row", schema=["from", "to"])
+    areas.write_csv(tmp_path / "areas.csv")
+    pairs.write_csv(tmp_path / "pairs.csv")
+    asked = ["--weight", "cows", "--k", 5, "--objective", objective, "--seed", 1, "-o", tmp_path / "cli.csv"]
+    run("regions", tmp_path / "areas.csv", tmp_path / "pairs.csv", *asked).ok()
+    squared = "squared " if objective == "sumsq" else ""
+    assert json.loads((tmp_path / "cli.certificate.json").read_text())["certificate"]["unit"] == f"{squared}cows"
+    for found in (shoal.regions.merge, shoal.regions.nested):
+        k: Any = 5 if found is shoal.regions.merge else [5, 12]
+        answer = found(edges, areas["cows"].to_list(), k, objective=objective, seed=1)
+        first = answer if found is shoal.regions.merge else answer.levels[0]
+        assert first.certificate.unit == f"{squared}weight"
+        made = shoal.release(answer, areas, weight="cows", edges=edges, id="id")
+        assert made.certificate.unit == f"{squared}cows"
+        assert [level["unit"] for level in made.facts.get("levels", ())] in ([], [f"{squared}cows"])
+        named = found(edges, areas["cows"].to_list(), k, objective=objective, seed=1, unit="head of cattle")
+        made = shoal.release(named, areas, weight="cows", edges=edges, id="id")
+        assert made.certificate.unit == f"{squared}head of cattle"
 
 
 @pytest.mark.parametrize(("own", "other"), [("count", "sumsq"), ("sumsq", "count"), ("count", "compact")])

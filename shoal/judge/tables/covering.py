@@ -215,6 +215,17 @@ class ColumnPair:
         out[self.keys[start:end] - token * self.values] = True
         return out
 
+    def covering(self, token: np.ndarray) -> np.ndarray:
+        """int64[values]: how many of some published values, int64[m], cover each value."""
+        rows = np.bincount(token, minlength=self.low.size)
+        spans = self.low <= self.high
+        inside = np.zeros(self.values + 1, np.int64)
+        np.add.at(inside, self.low[spans], rows[spans])
+        np.add.at(inside, self.high[spans] + 1, -rows[spans])
+        of, value = np.divmod(self.keys, max(self.values, 1))
+        beside = (value < self.low[of]) | (value > self.high[of])
+        return np.cumsum(inside)[:-1] + np.bincount(value[beside], rows[of[beside]], self.values).astype(np.int64)
+
 
 @dataclass(frozen=True)
 class ColumnNotation:

@@ -3,7 +3,8 @@
 Rows that must be equal in some columns form blocks. Within a block, an edge joins an original tuple with a published
 tuple that covers it. Tuples with only one edge are matched first and removed. The rest is one maximum flow.
 
-The module also computes the least number of groups that must show a value of a single row, over all matchings.
+The module also decides whether rows stand in the order of the original, and computes the least number of groups that
+must show a value of a single row, over all matchings.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.judge.finding import CONSISTENT, Finding
+from shoal.judge.finding import CONSISTENT, STATED, Finding
 from shoal.judge.tables.covering import ColumnPair
 
+BY_CHANCE = 1e-9  # a row order that shuffled rows have more rarely is no order of shuffled rows
 AT_ONCE = 4_000_000  # pairs in one batch
 PAIR = 8  # work for a pair of a run, in looks of a bit set
 SMALL = 1 << 18  # blocks of up to this many pairs are compared completely
@@ -309,3 +311,66 @@ def _least(column: ColumnPair, token: np.ndarray) -> int:
         most = max(most, int(listed.max()))
     alone = int(np.maximum(2 * shown - held, 0)[shown > 0].sum())
     return math.ceil(alone / most)
+
+
+def order_of_rows(mine: np.ndarray, theirs: np.ndarray, columns: Sequence[ColumnPair], order: str) -> Finding:
+    """Whether the order of published rows agrees with a certificate that states that they were shuffled, or kept.
+
+    mine, theirs  int64[n]: what rows of the original and of the release must have in common, in the order of each table
+    columns       the other columns
+    order         the certified one: "kept", or what shuffled the rows
+
+    A published row fits at its place if it covers the original's row there. Shuffled rows fail if so many fit that a
+    shuffle reaches this with a probability below ``BY_CHANCE``. O(n log n).
+    """
+    fits = mine == theirs
+    for c in columns:
+        fits &= c.covers(c.after, c.before)
+    text = f"{int(fits.sum()):,} of {fits.size:,} rows fit the original's row at their place"
+    if order == "kept":
+        return Finding("order of the rows", True, f"kept, as certified; {text}", CONSISTENT if fits.all() else STATED)
+    at = _exchangeable(dense([theirs, *(c.after for c in columns)]))
+    most = np.bincount(theirs[at], minlength=int(mine.max(initial=-1)) + 1)[mine[at]]
+    for c in columns:
+        most = np.minimum(most, c.covering(c.after[at])[c.before[at]])
+    if log_chance(int(fits[at].sum()), most) >= math.log(BY_CHANCE):
+        return Finding("order of the rows", True, f"certified as shuffled; {text}, which can be chance", CONSISTENT)
+    text += f", and of shuffled rows so many do less than once in {1 / BY_CHANCE:,.0f} times"
+    return Finding("order of the rows", False, f"certified as shuffled, but {text}")
+
+
+def _exchangeable(line: np.ndarray) -> np.ndarray:
+    """Places whose rows are in an order that is as likely as any other, if rows were shuffled.
+
+    line  int64[n]: a number for each row, the same for equal rows
+
+    If equal rows are apart somewhere, each row was shuffled alone. Otherwise, an engine may have ordered rows by a hash
+    of their contents. Then only those contents can change places that have equally many rows; the most frequent number
+    is taken, and the first place of each content.
+    """
+    contents, first, rows = np.unique(line, return_index=True, return_counts=True)
+    if np.count_nonzero(np.diff(line)) + 1 > contents.size:
+        return np.arange(line.size)
+    return np.sort(first[rows == np.bincount(rows).argmax()]) if line.size else first
+
+
+def log_chance(fitting: int, most: np.ndarray) -> float:
+    """An upper bound of the logarithm of the probability that at least so many rows fit if their order is random.
+
+    most  int64[n]: for each place, at least as many rows as fit there
+
+    Of the n! orders, at most the product of (r!)^(1/r) over some places, times (n!)^(1/n) for each other place, fit at
+    all these places, if r of the rows fit at a place (Bregman 1973, of the permanent of a matrix of zeros and ones). So
+    the probability that these places fit is at most the product of q = (r!)^(1/r) / (n!)^(1/n), as if each place fitted
+    with probability q and alone. This bounds all moments, so Chernoff's bound for such places holds here, too.
+    """
+    n = most.size
+    if not fitting:
+        return 0.0
+    mean = np.cumsum(np.log(np.arange(1, n + 1))) / np.arange(1, n + 1)  # ln(r!) / r
+    q = float(np.where(most > 0, np.exp(mean[np.clip(most, 1, n) - 1] - mean[-1]), 0.0).mean())
+    share = fitting / n
+    if share <= q or not q:
+        return 0.0 if q else -math.inf
+    apart = share * math.log(share / q)
+    return -n * (apart + (1 - share) * math.log((1 - share) / (1 - q)) if share < 1 else apart)

@@ -17,7 +17,7 @@ import polars as pl
 from shoal.errors import PolicyError
 from shoal.judge.finding import CONSISTENT, RECOMPUTED, STATED, Finding, in_time_zone_of, pair_codes, typed_readings
 from shoal.judge.tables.covering import ColumnNotation, ColumnPair, column
-from shoal.judge.tables.matching import Shares, Side, assignable, dense, exposure, side
+from shoal.judge.tables.matching import Shares, Side, assignable, dense, exposure, order_of_rows, side
 from shoal.model.hierarchy import REGIONS, Hierarchy
 from shoal.model.policy import Policy
 from shoal.model.privacy import LDiversity
@@ -176,6 +176,7 @@ class StatedRelease:
     loss                "stars", "suppressed_tuples", "ncp"
     exposed             shares of groups that show a value of a single row: per column, and in any column
     sheet               the release is an Excel sheet
+    order               of its rows: "kept" or how it was shuffled; None for a table of a server, which has none
 
     A public certificate has no cost, bound, loss, changed cells, or shares of the original. They are None, and the
     judge reports what it counts without a comparison.
@@ -193,6 +194,7 @@ class StatedRelease:
     loss: Mapping[str, float] | None
     exposed: Shares | None
     sheet: bool
+    order: str | None
 
 
 def compare(
@@ -235,7 +237,16 @@ def compare(
         findings.append(Finding("published values", False, text))
     elif equal:
         progress("matching rows one to one", None)
-        findings.append(_match(columns, before, after, claimed, hierarchies))
+        kept = [c for c in columns if (c.same < 0).any() or c.blank.any() or c.coarse.any()]
+        plain = [np.concatenate([c.before, c.same[c.after]]) for c in columns if c not in kept]
+        block = dense([np.concatenate([before, after]), *plain])
+        mine, theirs = np.split(np.unique(block, return_inverse=True)[1].reshape(-1), 2)
+        if claimed.publish == "centers":
+            findings.append(_centers(columns, before, after, claimed, hierarchies))
+        else:
+            findings.append(_match(kept, mine, theirs))
+        if claimed.order is not None:
+            findings.append(order_of_rows(mine, theirs, kept, claimed.order))
     progress("counting the loss", None)
     findings += _loss(columns, claimed, release.height, hierarchies)
     if claimed.publish == "ranges" and claimed.exposed is not None:
@@ -285,22 +296,10 @@ def _unread(column: ColumnPair) -> int:
     return int((column.low > column.high).sum()) - np.unique(column.keys // max(column.values, 1)).size
 
 
-def _match(
-    columns: list[ColumnPair],
-    before: np.ndarray,
-    after: np.ndarray,
-    claimed: StatedRelease,
-    hierarchies: Mapping[str, Any],
-) -> Finding:
-    if claimed.publish == "centers":
-        return _centers(columns, before, after, claimed, hierarchies)
-    kept = [c for c in columns if (c.same < 0).any() or c.blank.any() or c.coarse.any()]
-    plain = [c for c in columns if c not in kept]
-    block = dense([np.concatenate([before, after]), *(np.concatenate([c.before, c.same[c.after]]) for c in plain)])
-    mine, theirs = np.split(np.unique(block, return_inverse=True)[1].reshape(-1), 2)
-    left, right = side(mine, [c.before for c in kept]), side(theirs, [c.after for c in kept])
-    how = RECOMPUTED if all(c.how == RECOMPUTED for c in kept) else CONSISTENT
-    if assignable(left, right, kept):
+def _match(columns: list[ColumnPair], before: np.ndarray, after: np.ndarray) -> Finding:
+    left, right = side(before, [c.before for c in columns]), side(after, [c.after for c in columns])
+    how = RECOMPUTED if all(c.how == RECOMPUTED for c in columns) else CONSISTENT
+    if assignable(left, right, columns):
         return Finding("rows match", True, "every published row covers an original row, one to one", how)
     return Finding("rows match", False, "some published row is no coarser form of an original row", RECOMPUTED)
 

@@ -59,6 +59,8 @@ from shoal.problems.regions.units import (
 from shoal.threads import interruptible
 from shoal.watching import watched, within
 
+WEIGHT = "weight"  # the unit of weights if the caller names none
+
 
 @watched
 @suggesting
@@ -73,7 +75,7 @@ def merge(
     objective: str | Sequence[str] | None = None,
     effort: str | float = "balanced",
     seed: int | None = None,
-    unit: str = "people",
+    unit: str = WEIGHT,
     **conditions: Unpack[Conditions],
 ) -> Regions:
     """Connected regions of weight at least k, merged from areas.
@@ -88,7 +90,7 @@ def merge(
                  these. None: "similar" if you pass those columns, otherwise "max"
     effort       "fast", "balanced", "thorough", or seconds
     seed         int for the same answer again; None for fresh randomness
-    unit         what the weights count
+    unit         what the weights count, such as "people"; a release names the column of the weights by default
     conditions   what regions must also satisfy, by keyword: ``shoal.regions.Conditions`` describes each
 
     Raises InputError for arrays that do not fit together, PolicyError for a request that contradicts itself,

@@ -167,11 +167,11 @@ def regions(
 ) -> Crosswalk:
     """A crosswalk of ``Regions`` or ``Nested``, from a Geography, or from a frame of areas with edges as row
     numbers."""
-    nested, levels = answer, levels_of(answer)
-    answer = levels[0]
     keywords("argument of a release of regions", more, AREA_CONDITIONS)
     asked, given = complete(AREA_CONDITIONS, more), areas_of(data, edges, id)
     names = [weight] if isinstance(weight, str) else list(weight)
+    levels = [_counted_in(level, names[0]) for level in levels_of(answer)]
+    nested, answer = (replace(answer, levels=tuple(levels)) if hasattr(answer, "levels") else answer), levels[0]
     own = np.column_stack([given.whole(name) for name in names])
     _refuse_others(answer, own)
     finest, *above = asked_of(levels, asked["at_most"], asked["regions"], given.ids)
@@ -208,6 +208,15 @@ def regions(
         note=note,
         drawn_map=_map(given, answer, own[:, 0], names[0], degrees, title) if given.shapes else None,
     )
+
+
+def _counted_in(level: Any, weight: str) -> Any:
+    """Regions whose cost is in the column of their weights, unless the caller of ``merge`` named another unit."""
+    from shoal.problems.regions.merge import WEIGHT
+
+    named = {WEIGHT: weight, f"squared {WEIGHT}": f"squared {weight}"}
+    unit = named.get(level.certificate.unit, level.certificate.unit)
+    return replace(level, certificate=replace(level.certificate, unit=unit))
 
 
 def _objective(answer: Any, stated: str | Sequence[str] | None, regions: Any) -> str:

@@ -19,8 +19,8 @@ from shoal.engines.open import open_table
 from shoal.engines.prepared import codes_for_missing, filled, notes, starred_whole
 from shoal.engines.source import Scope, ScopeSettings
 from shoal.engines.store import unread_sheets
-from shoal.engines.table import Table, require
-from shoal.errors import InputError, PolicyError, VerificationError
+from shoal.engines.table import Counted, Table, require
+from shoal.errors import InputError, PolicyError, Sentence, VerificationError
 from shoal.judge.composition import ReleaseOfPeople, compose
 from shoal.judge.tables.large import hash_of
 from shoal.judge.tables.population import add_population, foreign, outside, refuse_foreign, sized
@@ -29,6 +29,7 @@ from shoal.model.arguments import known, mapping, number, suggesting
 from shoal.model.audit import Audit, Check, Composition
 from shoal.model.cards import several
 from shoal.model.certificate import read_json
+from shoal.model.foreign import unfit_hierarchy
 from shoal.model.hierarchy import GENERATED, Hierarchy
 from shoal.model.policy import PLACE, Policy
 from shoal.model.privacy import KAnonymity, LDiversity, PrivacyModel
@@ -124,7 +125,12 @@ def audit(
         beside_them = (as_list(earlier), original, earlier_originals, person)
         found = replace(found, composition=_composed(own, data, asked, trees, found, *beside_them))
     counted = opened.count(names.quasi_identifiers, names.sensitive)
-    seen = (*notes(counted), *(codes_for_missing(counted) if missing != "category" else ()))
+    read_for = asked.population is not None or earlier is not None
+    seen = (
+        *notes(counted),
+        *_unread_hierarchies(given.get("hierarchies"), counted, trees, read_for),
+        *(codes_for_missing(counted) if missing != "category" else ()),
+    )
     seen += () if names.units else starred_whole(counted, names.star)
     seen += tuple(unread_sheets(data, scope.table))
     return replace(found, notes=(*seen, *_nobody(opened, names.units), *filled_words(cells)))
@@ -144,6 +150,26 @@ def _asked(
     models = [name for name in given if name not in Measured.__annotations__]
     given_k = "k" in models  # k = 1 was added above, not requested
     return asked, trees, tuple(m for m in asked.privacy if given_k or m != KAnonymity(1)) if models else ()
+
+
+def _unread_hierarchies(
+    given: Mapping[str, Any] | None, counted: Counted, trees: Mapping[str, Any], read_for: bool
+) -> list[str]:
+    """A sentence for each given hierarchy of a quasi-identifier that has none of its values, or that changes no figure.
+
+    read_for  whether there is a table with which labels are compared
+    """
+    found = []
+    for column in counted.quasi:
+        tree = trees.get(column.name)
+        if column.name not in (given or {}) or not isinstance(tree, Hierarchy):
+            continue
+        idle = Sentence(
+            f"the hierarchy of {column.name!r} changes no figure: labels are read only to compare them with "
+            "⟨population⟩ or ⟨earlier⟩"
+        )
+        found.append(unfit_hierarchy(column.name, column.texts(), tree) or ("" if read_for else idle))
+    return [note for note in found if note]
 
 
 def _composed(

@@ -553,6 +553,7 @@ def _stated_release(
         loss={n: _number(record["loss"][n]) for n in ("stars", "suppressed_tuples", "ncp")} if private else None,
         exposed=_exposed(record["exposed"], shows) if private else None,
         sheet=sheet,
+        order=None if "table" in record["release"] else str(record.get("order")),
     )
 
 
