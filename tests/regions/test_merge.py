@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.problems.regions import merge, search
+from shoal.problems.regions import merge
+from shoal.problems.regions import methods as search
 from shoal.problems.regions.answer import OTHERS, most_regions
 from shoal.problems.regions.merge import against_prefixes
 from shoal.problems.regions.packing import _Master
