@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.problems.regions import merge
-from shoal.problems.regions import methods as search
+from shoal.problems.regions import merge, methods
 from shoal.problems.regions.answer import OTHERS, most_regions
 from shoal.problems.regions.merge import against_prefixes
 from shoal.problems.regions.packing import _Master
@@ -389,8 +388,8 @@ def test_nothing_is_searched_once_every_objective_is_as_low_as_it_can_be(objecti
     """Areas that reach k by themselves, all alike: one region each is proved best by every objective."""
     edges = np.stack([np.arange(11), np.arange(1, 12)], 1)
     calls = []
-    run = search._run
-    monkeypatch.setattr(search, "_run", lambda *asked: calls.append(asked) or run(*asked))
+    run = methods._run
+    monkeypatch.setattr(methods, "_run", lambda *asked: calls.append(asked) or run(*asked))
     found = merge(edges, weights=np.full(12, 5), k=5, objective=objective, method="search", seed=1)
     assert found.certificate.optimal
     assert len(found.sizes) == 12
