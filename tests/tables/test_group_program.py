@@ -71,15 +71,16 @@ def splits(need, kinds, some):
     )
 
 
-def no_lines(places):
-    return SharedPrices(0.0, np.zeros((1, places.patterns)), np.zeros(places.row_class.size))
+def no_lines(need, places):
+    sorts = len(conditions_of(need)[0][2])
+    return SharedPrices(0.0, np.zeros((sorts, places.patterns)), np.zeros(places.row_class.size))
 
 
 def listed(task, price, enough, model=None):
     """All groups of a table, and the program over those up to a cost at these prices of rows."""
     need, (kinds, places, found, loss) = task.requirement, parts_of(task)
     groups = GroupList.of(kinds, places, found, need, loss, model or model_of(kinds, places, need, loss))
-    return groups, GroupProgram.listed(groups, groups.proved(price, no_lines(places)), enough)
+    return groups, GroupProgram.listed(groups, groups.proved(price, no_lines(need, places)), enough)
 
 
 def sets_of(random, kinds, many):
@@ -483,7 +484,7 @@ def test_prices_of_all_groups_prove_no_more_than_the_optimum_and_keep_it_in_thei
         unit = 1 / Costs.of(task.histogram, task.recoding).scale
         price = random.uniform(0.2, 1.0) * best / task.histogram.rows * np.ones(kinds.count.size)
         groups, program = listed(task, price, random.uniform(0.5, 1.0) * best, model)
-        first = groups.proved(price, no_lines(places))
+        first = groups.proved(price, no_lines(need, places))
         prices = program.priced_out(groups, best + 1.0, clock() + 60)
         assert prices is not None
         tried += 1

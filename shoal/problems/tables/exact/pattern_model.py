@@ -422,6 +422,8 @@ def least_groups(
     from shoal.kernels.tables.subsets import PatternRows
     from shoal.kernels.tables.subsets import least_groups as least
 
+    if use.shape != (len(sorts), places.patterns):  # compiled code would read beyond the array: a bound of any size
+        raise ValueError(f"costs of {use.shape} classes, not {(len(sorts), places.patterns)}")
     order = np.lexsort((reduced, places.pattern))
     start = np.searchsorted(places.pattern, np.arange(places.patterns + 1))
     out = LeastGroups(np.empty(places.patterns), np.empty(places.patterns, np.int64), np.empty(rows.size, np.int64))
