@@ -452,8 +452,8 @@ def demo(
         shown = [*DEMO_QUASI, "affairs"]
         lines = [
             "Fair's survey of 1974 (public domain, from the package statsmodels): six of its rows before, six after.",
-            str(people.select(shown).head(6)),
-            str(release.table.select(shown).head(6)),
+            *str(people.select(shown).head(6)).splitlines(),
+            *str(release.table.select(shown).head(6)).splitlines(),
             "",
             f"before: {raw['classes']:,} classes, {raw['uniques']:,} people alone in theirs; "
             f"after: {facts['groups']:,} classes, the smallest of {facts['smallest_group']}.",

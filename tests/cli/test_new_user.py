@@ -318,3 +318,11 @@ def test_a_name_with_a_line_break_stays_in_its_line(tmp_path: Path) -> None:
     refused = run("audit", table, "--quasi", "nowhere", "--k", 2).refused(2).said
     assert "\x1b" not in refused
     assert r"\x1b[2K" in refused
+
+
+def test_each_row_of_the_demo_is_a_line(tmp_path: Path) -> None:
+    pytest.importorskip("statsmodels", reason="carries the survey that the demo publishes")
+    lines = run("demo", "-o", tmp_path / "demo").ok().said.splitlines()
+    rows = [line for line in lines if line.startswith("│")]
+    assert len(rows) == 14  # two tables of six rows and a head
+    assert not any(r"\n" in line for line in lines)
