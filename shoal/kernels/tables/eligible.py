@@ -420,7 +420,8 @@ class Slots(NamedTuple):
 
     kind   int64[t]
     base   int64[t]: offset in parent int32[..] and in loss float64[..] (ranges: position of each code)
-    table  int64[t]: offset in ancestor int16[..] and in pair float64[..] (loss of that ancestor)
+    table  int64[t]: offset in ancestor int16[..] and in pair float64[..] (loss of that ancestor); of kind 1: 1 if the
+           tree has only a root, and leaves without loss
     width  int64[t]: nodes of the tree
     unit   float64[t]: factor of sets and ranges
     areas  of kind 4: base in it, table words of a set, width areas, unit of weight; None if there are none
@@ -447,6 +448,8 @@ def join(slots, t, a, b):
     if kind == 0:
         return np.int64(slots.ancestor[slots.table[t] + a * slots.width[t] + b])
     if kind == 1:
+        if slots.table[t] > 0:
+            return slots.width[t] - 1
         p = slots.base[t]
         while a != b:
             if a < b:
@@ -466,6 +469,8 @@ def cost(slots, t, a):
     if kind > 3:
         return 0.0
     if kind < 2:
+        if kind == 1 and slots.table[t] > 0 and a < slots.width[t] - 1:
+            return 0.0
         return slots.loss[slots.base[t] + a]
     if kind == 2:
         a = a - ((a >> 1) & 0x5555555555555555)  # population count, in parallel

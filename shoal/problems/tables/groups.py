@@ -652,7 +652,7 @@ def encode(recoding: Recoding, histogram: Histogram) -> tuple[Slots, np.ndarray]
         nodes = 0 if slot.parent is None else slot.parent.size
         small = 0 < nodes <= SMALL_TREE
         kind = SLOT_KINDS[slot.kind] + (slot.kind == "tree" and not small)
-        lines.append((kind, at, tables_at if small else 0, nodes, slot.unit))
+        lines.append((kind, at, tables_at if small else int(_keeps_or_stars(slot)), nodes, slot.unit))
         losses.append(slot.loss)
         parents.append(np.zeros(slot.loss.size, np.int32) if slot.parent is None else slot.parent)
         at += slot.loss.size
@@ -677,6 +677,11 @@ def encode(recoding: Recoding, histogram: Histogram) -> tuple[Slots, np.ndarray]
     )
     leaf = np.stack(leaves, axis=1) if leaves else np.zeros((histogram.cells, 0), np.int64)
     return slots, np.ascontiguousarray(leaf, dtype=np.int64)
+
+
+def _keeps_or_stars(slot: Slot) -> bool:
+    """Whether a tree has only leaves without loss and a root, which is its last node."""
+    return slot.parent is not None and bool((slot.parent == slot.parent.size - 1).all() and not slot.loss[:-1].any())
 
 
 def _area_sets(networks: list[Slot]) -> AreaSets | None:
