@@ -113,7 +113,8 @@ class PolicyError(ShoalError):
         names = list(dict.fromkeys(str(a) for a in available))
         close = [a for a in names if a.casefold() == str(name).casefold()]
         close = close or [a for a in names if len(str(name)) > 2 and a.startswith((f"{name}-", f"{name}_"))]
-        close = close or get_close_matches(str(name), names, n=1, cutoff=0.8 if meanings else 0.6)
+        close = close or [a for a in names if len(a) > 2 and str(name).casefold().startswith(a.casefold())]
+        close = close or get_close_matches(str(name), names, n=1, cutoff=0.8 if meanings else 0.65)
         several = [part.strip() for part in re.split("[,;| ]", str(name)) if part.strip()]
         if len(several) > 1 and set(several) <= set(names):
             hint = f"it names {len(several)}, so give each by itself: {several}"

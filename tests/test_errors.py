@@ -189,6 +189,19 @@ def test_what_a_policy_file_says_wrong_is_told_with_the_file(
     assert refusal(refused.value).startswith(said)
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("ages", "did you mean 'age'?"),
+        ("incme", "did you mean 'income'?"),
+        ("income_note", "did you mean 'income'?"),
+        ("note", "there is 'age', 'income'"),  # as many letters in common as "zipcode" and "zip", by chance
+    ],
+)
+def test_a_name_is_suggested_only_if_it_is_similar(name: str, said: str) -> None:
+    assert str(PolicyError.unknown("column", name, ["age", "income"])).endswith(f"{name!r} is not a column; {said}")
+
+
 def test_what_an_option_says_wrong_is_not_told_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "p.toml"
     path.write_text("quasi_identifiers = ['a']\nk = 2\n")

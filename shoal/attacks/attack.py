@@ -21,7 +21,7 @@ from shoal.engines.source import refuse_database
 from shoal.engines.table import require
 from shoal.errors import InputError, PolicyError, one_line, within
 from shoal.model.arguments import column_names, keywords, mapping, seed_of, suggesting
-from shoal.model.cards import grid, number
+from shoal.model.cards import grid, number, several
 from shoal.model.certificate import read_json
 from shoal.model.foreign import lost_cells, unfit_hierarchy
 from shoal.model.hierarchy import GENERATED
@@ -197,7 +197,8 @@ def attack(
     people = {name: reading.people(table) for name, table in tables.items()}
     found = [*_found(reading, people.get("original"), people.get("register"), chosen)]
     found += files.found(reading, claims.table, people.get("original"), separator)
-    notes = [*_notes_on_labels(reading, trees, given_trees, bool(claims.quasi)), *_notes(reading, tables, earlier)]
+    notes = _notes_on_labels(reading, trees, given_trees, bool(claims.quasi)) + _notes_on_values(reading, trees, known)
+    notes += _notes(reading, tables, earlier)
     if claims.centers:
         notes.append("centers represent no set of values: only people who have a center's own values are linked to it")
     if earlier:
@@ -272,6 +273,19 @@ def _notes_on_labels(
         elif name in reading.quasi and not (isinstance(tree, str) and tree in GENERATED):
             found.append(unfit_hierarchy(name, as_text(reading.frame[name]).unique(), tree))
     return [note for note in found if note]
+
+
+def _notes_on_values(reading: Reading, trees: Mapping[str, Any], known: Sequence[pl.DataFrame]) -> list[str]:
+    """Sentences on columns without a hierarchy in which the release has values that no given table has."""
+    notes = []
+    for name, domain in zip(reading.quasi, reading.domains, strict=True):
+        if known and name not in trees:
+            held = {value for table in known for value in as_text(table[name]).unique()}
+            if more := sum(value not in held for value in domain.values):
+                shown = several(more, "value")
+                notes.append(f"column {name!r}: no table given has {shown} of the release; if these are classes "
+                             "of a hierarchy, pass it")  # fmt: skip
+    return notes
 
 
 def _notes(reading: Reading, tables: Mapping[str, Any], earlier: Sequence[Any]) -> list[str]:

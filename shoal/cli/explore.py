@@ -29,6 +29,10 @@ POINT = (
     "missing",
     "top",
     "bottom",
+    "weights",
+    "max_level",
+    "global_recoding",
+    "coarsen",
 )  # the same for every point
 EFFORT = "fast (default without a policy), balanced, thorough, or seconds a point."
 
@@ -75,8 +79,7 @@ def explore(
     check_outputs([(output, PAGE)], [table, policy, options.get("population")], overwrite=force)
     tried = grid.asked()
     present(table, folders=True)
-    publish = "hierarchy" if "hierarchy" in (tried["publish"] or ()) else None
-    settings = options if publish is None else {**options, "publish": publish}
+    settings = {**options, "publish": "hierarchy"} if "hierarchy" in (tried["publish"] or ()) else options
     if policy is None:
         asked = Policy.of(None, **{"k": tried["k"][0], "effort": "fast", **settings})
     else:

@@ -391,6 +391,8 @@ class Scope(NamedTuple):
         for name, owner in mine.items():
             given = getattr(self, name)
             if given is not None and engine != owner and not (engine == "ibis" and name in ("table", "query")):
+                if engine == "spark" and name == "memory":
+                    raise PolicyError(f"⟨memory={str(given)!r}⟩ is DuckDB's; {SPARK_MEMORY}")
                 elsewhere = {None: "a frame", "ibis": "a server of databases"}  # no engine was asked for
                 input_name = elsewhere.get(engine) or f"⟨engine={engine!r}⟩; say ⟨engine='{owner}'⟩ too"
                 raise PolicyError(
@@ -433,10 +435,11 @@ ITSELF = 400 * 10**6  # bytes of Python, its packages, and compiled loops
 SEARCH = 0.7
 WORTH_SAYING = 10**9  # bytes from which on the search's memory is reported
 
-DRIVER = (
-    "Spark's driver has too little memory for this table: it is 1 GB unless you say more. Before Python starts, set "
-    "PYSPARK_SUBMIT_ARGS='--driver-memory 6g pyspark-shell', or give spark.driver.memory to the session that you make"
+SPARK_MEMORY = (
+    "to give memory to Spark's driver, before Python starts, set PYSPARK_SUBMIT_ARGS='--driver-memory 6g "
+    "pyspark-shell', or give spark.driver.memory to the session that you make"
 )
+DRIVER = f"Spark's driver has too little memory for this table: it is 1 GB unless you say more; {SPARK_MEMORY}"
 DUCKDB = "DuckDB has too little memory for this table; give it more with ⟨memory=...⟩"
 
 

@@ -60,6 +60,21 @@ def test_cells_that_nothing_explains_are_named_with_their_column(tables: Any) ->
     assert found[0].removeprefix("ours: ") in shoal.attack(mixed, original, **ROLES, hierarchies={"zip": ZIPS}).notes
 
 
+def test_values_that_no_given_table_has_are_named(tables: Any) -> None:
+    """Without its hierarchy, a class of another tool is one more value, to which no person is linked."""
+    original, release = tables
+    said = "column 'zip': no table given has 2 values of the release; if these are classes of a hierarchy, pass it"
+    assert said in shoal.attack(release, original, **ROLES).notes
+    assert said in shoal.attack(release, register=original, **ROLES).notes
+    for more in (
+        shoal.attack(release, original, **ROLES, hierarchies={"zip": ZIPS}),
+        shoal.attack(release, **ROLES),
+        shoal.attack(original, original, **ROLES),
+        shoal.attack(release.with_columns(zip=pl.lit("*")), original, **ROLES),
+    ):
+        assert not [note for note in more.notes if "no table given" in note]
+
+
 def test_a_hierarchy_that_changes_no_figure_is_named(tables: Any) -> None:
     original, release = tables
     idle = "the hierarchy of 'zip' changes no figure"

@@ -297,6 +297,31 @@ def test_explore_takes_the_notations_of_dates_and_numbers(tmp_path: Path) -> Non
     assert loss != run("explore", table, *asked, "--json").facts["points"][0]["loss"]
 
 
+@pytest.mark.parametrize(
+    ("flags", "keywords"),
+    [
+        (("--weight", "age=9"), {"weights": {"age": 9}}),
+        (("--max-level", "zip=1"), {"max_level": {"zip": 1}}),
+        (("--global-recoding",), {"global_recoding": True}),
+        (("--coarsen", "auto"), {"coarsen": "auto"}),
+    ],
+)
+def test_explore_takes_what_shapes_the_loss(tmp_path: Path, flags: tuple[str, ...], keywords: dict) -> None:
+    table = tmp_path / "t.csv"
+    rows = [f"{20 + i % 37},{10000 + 7 * (i % 29)},{'fga'[i % 3]}" for i in range(90)]
+    table.write_text("\n".join(["age,zip,ill", *rows]), encoding="utf-8")
+    asked = ["--quasi", "age,zip", "--sensitive", "ill", "--k", 3, "--publish", "hierarchy", "--seed", 1]
+    trees = {"age": "intervals:5,20", "zip": "intervals:50,100"}
+    given = [word for name, tree in trees.items() for word in ("--hierarchy", f"{name}={tree}")]
+    plain, point = (run("explore", table, *asked, *given, *more, "--json").facts["points"][0] for more in ((), flags))
+    own = shoal.explore(
+        table, quasi_identifiers=["age", "zip"], sensitive=["ill"], k=[3], publish=["hierarchy"], seed=1,
+        hierarchies=trees, **keywords,
+    )  # fmt: skip
+    assert point["loss"] == pytest.approx(own.points["loss"][0], abs=1e-9)
+    assert point["loss"] != plain["loss"]
+
+
 def test_a_name_with_a_line_break_stays_in_its_line(tmp_path: Path) -> None:
     """Headers of Excel sheets have line breaks, and a file from elsewhere can have any header."""
     forged = "d\nok    signature          by the ministry\x1b[2K\u202e"

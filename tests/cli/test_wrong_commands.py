@@ -232,6 +232,7 @@ WRONG = [  # what is typed, exit status, what the sentence says: what is wrong, 
     (f"{A} --k 2 --effort quick", 2, "'quick' is not an effort"),
     (f"{A} --k 2 --seed -1", 2, "--seed -1: a seed is a whole number from 0; leave it out for fresh randomness"),
     (f"{A} --k 2 --master local -o x.csv", 2, "--master local is a setting of --engine spark; say that too"),
+    (f"{A} --k 2 --memory 2GB --engine spark -o x", 2, "--memory 2GB is DuckDB's; to give memory to Spark's driver"),
     (f"{A} --k 2 --engine pandas", 2, "'pandas' is not an engine; there is 'polars'"),
     # looking at what there is
     ("audit people.csv --quasi agee", 2, "'agee' is not a column; did you mean 'age'?"),

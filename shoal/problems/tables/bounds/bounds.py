@@ -224,7 +224,7 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
         groups: list[np.ndarray] = []
         for name, found in without_lattice(task, effort, until, groups, enough).items():
             out.values[name] = total(task, found)
-        out.columns = groups[0] if groups else None
+        out.columns = groups[-1] if groups else None
     alone = task.recoding.alone(task.histogram)
     if alone:
         out.values["alone"] = alone

@@ -100,13 +100,15 @@ BETWEEN = 3  # searches between two sweeps from the anchors of violated groups, 
 DEAR = 1e7  # least look-ups of a sweep for such searches; after cheaper sweeps, another sweep proves more
 SOME = (0.05, 0.5)  # their anchors as shares of all: fewer gain little, and with more a sweep takes hardly longer
 WORK = {"fast": 4e8, "balanced": 2.5e9, "thorough": 2e11}  # look-ups of all sweeps and programs
+AMPLE = {"balanced": 20}  # factor of them if little is proved
+LOOSE = (0.8, 0.33)  # a smaller share of what is enough is little, if they are too few for a sweep, and otherwise
 TIED = 1 / 5  # factor of them if any two different rows lose the same
 OF_ROW = 8e6  # limit of them for each row: with few rows and many ties, the last ones gain little
 LAST, LITTLE = 6, {"fast": 5e-3, "balanced": 5e-3}  # no sweep follows if so many gain less than this share
 LONG, SLOW = 12, 0.6  # nor if so many gain less than this part of it, for any optimum of the program
 OF_COLUMN = 1.25e3  # look-ups that take as long as a column of the program
 LOOKS = {"fast": 2e9, "balanced": 2e10, "thorough": 1e11}  # look-ups for the nearest cells
-PAIRS = {"fast": 3e10, "balanced": 2e11, "thorough": 4e11}  # limit of the pairs of cells times columns
+PAIRS = {"fast": 3e10, "balanced": 2e12, "thorough": 4e12}  # limit of the pairs of cells times columns
 PACE = 3.5e-9  # seconds of a look-up for the nearest cells
 FEWEST, WORTH = 8, 1.15  # least sweeps, unless the first may prove so many times as much
 FIRST = 1 / 4  # share of the time for the feasible multipliers at the start
@@ -160,6 +162,12 @@ def without_lattice(
             return {}
         out["neighbors"] = p.back(looked[2])
         prices = columns_of_boxes(task, p, out["neighbors"], sweeps, until, columns, enough)
+        known = out["neighbors"] if prices is None else prices
+        little = LOOSE[prices is not None] * enough
+        name, shares = task.effort.name, p.cells.shares.high.size > 0  # under limits of shares, sweeps take too long
+        if name in AMPLE and not shares and float(task.histogram.count @ known) < little:
+            more = columns_of_boxes(task, p, known, sweeps, until, columns, enough, AMPLE[name])
+            prices = prices if more is None else more
         if prices is not None:
             out["columns of boxes"] = prices
         elif sweeps:
@@ -185,18 +193,19 @@ def columns_of_boxes(
     until: float | None,
     columns: list[np.ndarray] | None = None,
     enough: float = np.inf,
+    times: float = 1.0,
 ) -> np.ndarray | None:
     """The bound of each row by column generation from feasible prices float64[m]; None if it proves no more.
 
     sweeps  limit of the sweeps over all anchors, from ``sweeps_of``
-    columns, enough  as for ``without_lattice``
+    columns, enough  as for ``without_lattice``;  times  factor of the look-ups of a named effort
     """
     if not sweeps:
         return None
     from shoal.kernels.tables.near_cells import EQUAL
 
     name = task.effort.name
-    looks = np.inf if task.effort.seconds is not None else WORK[name]
+    looks = np.inf if task.effort.seconds is not None else times * WORK[name]
     looks = min(looks, OF_ROW * task.histogram.rows) if name in LITTLE else looks
     vary = np.ptp(p.cells.code, axis=0) > 0
     if vary.sum() == 1 and (p.cells.shape[vary] == 2).all():  # all pairs lose the same
