@@ -55,7 +55,7 @@ def real() -> None:
             half = {}
             for method, objective in (
                 ("mondrian", "tiles"), ("kd_tree", "tiles"), ("proportional", "max"),
-                ("auto", "tiles"), ("auto", "max"), ("auto", "perimeter"),
+                ("auto", "tiles"), ("auto", "max"), ("auto", "perimeter"), ("auto", "sumsq"),
             ):  # fmt: skip
                 found, clock, processor = timed(
                     points, k, weights, method, objective=objective, coordinates="geographic"
@@ -71,6 +71,8 @@ def real() -> None:
                         "at most": facts["tiles_at_most"],
                         "largest": found.cost,
                         "at least": int(found.certificate.lower_bound),
+                        "squares / k^2": facts["squares"] / k**2,
+                        "squares at least": facts["squares_bound"] / k**2,
                         "half perimeter, km": facts["half_perimeter"],
                         "against Mondrian": f"{100 * (facts['half_perimeter'] / half['mondrian', 'tiles'] - 1):+.0f} %",
                         "seconds": clock,

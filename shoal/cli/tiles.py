@@ -56,7 +56,9 @@ class TileSearch(NamedTuple):
 
     method: str = flag("auto", "--method", "auto, kd_tree, least_waste, proportional, best_cuts or mondrian.")
     objective: str = flag(
-        "tiles", "--objective", "tiles: as many as possible; max: the largest as small as possible; or perimeter."
+        "tiles",
+        "--objective",
+        "tiles: as many as possible; max: the largest as small as possible; perimeter; or sumsq: as even as possible.",
     )
     rule: str = flag("widest", "--rule", "Cut rule of kd_tree: widest, median or least_waste.")
 

@@ -352,3 +352,21 @@ class _Boxes:
 def _parts(low: int, high: int, step: int) -> Iterator[np.ndarray]:
     for at in range(int(low), int(high), step):
         yield np.arange(at, min(at + step, int(high)))
+
+
+def parts_bounds(weight: np.ndarray, number: int) -> tuple[int, int]:
+    """Lower bounds over all partitions into at most ``number`` parts: the heaviest part, and the sum of squares.
+
+    weight  int64[n] of the items
+
+    The j heaviest parts weigh at least as much as the j heaviest items. Under these constraints and with the given
+    total, both figures are least if each item above the level of the rest is a part of its own, and the remaining
+    weight is distributed evenly over the other parts (all other loads majorize these).  O(n) for each such item.
+    """
+    rest, left, slots, heaviest, squares = weight, int(weight.sum()), number, 0, 0
+    while slots > 1 and (alone := rest[rest > left // slots].tolist()):  # so w slots > left, without overflow
+        rest = rest[rest <= left // slots]
+        heaviest, squares = max(heaviest, *alone), squares + sum(w * w for w in alone)
+        left, slots = left - sum(alone), slots - len(alone)
+    level, above = divmod(left, slots)
+    return max(heaviest, level + (above > 0)), squares + above * (level + 1) ** 2 + (slots - above) * level**2

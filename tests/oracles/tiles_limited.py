@@ -105,14 +105,15 @@ def best(rows, sides, grid, leave_out, ok):
 
 
 def straight(rows, sides, grid, leave_out, ok, goal):
-    """(least lost, best) of cutting straight across again and again; best: tiles, or minus the heaviest of them."""
+    """(least lost, best) of cutting straight across again and again; best: heaviest tile, squares, or minus tiles."""
     step = grid or 1
     together = max if goal == "max" else sum
 
     def cut(part):
         found = []
         if ok(part):
-            found.append((0, sum(r[5] for r in part) if goal == "max" else -1))
+            weight = sum(r[5] for r in part)
+            found.append((0, {"max": weight, "sumsq": weight**2}.get(goal, -1)))
         if leave_out:
             found.append((sum(r[5] for r in part), 0))
         for axis in (0, 1):

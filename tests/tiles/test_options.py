@@ -39,7 +39,7 @@ def requests(draw):
         "width": draw(st.sampled_from([None, None, 1.5, 2.5, 4])),
         "grid": draw(st.sampled_from([None, None, 1, 2, 0.5])),
         "leave_out": draw(st.booleans()),
-        "objective": draw(st.sampled_from(["tiles", "max", "perimeter"])),
+        "objective": draw(st.sampled_from(["tiles", "max", "perimeter", "sumsq"])),
         "extent": draw(st.sampled_from([None, "data"])),
         "center": draw(st.sampled_from(["mean", "mean", "draw"])),
         "rule": draw(st.sampled_from(["widest", "median", "least_waste"])),
@@ -116,7 +116,7 @@ def test_best_cuts_is_the_best_of_all_straight_cuts_under_limits(r):
     r["sides"] = r["sides"][:8]
     r["bounded"] = len(set(r["sides"])) > 1
     r["width"] = r["width"] or 3.5  # so that the program over all rectangles runs
-    goal = r["objective"] = "max" if r["objective"] == "max" else "tiles"
+    goal = r["objective"] = r["objective"] if r["objective"] in ("max", "sumsq") else "tiles"
 
     def ok(rows):
         return oracle.fits(rows, r["k"], r["l"], r["distinct_l"], r["units"], r["width"], r["grid"])
@@ -129,7 +129,8 @@ def test_best_cuts_is_the_best_of_all_straight_cuts_under_limits(r):
         return
     assert expected is not None
     lost = sum(row[5] for row, label in zip(r["rows"], tiles.labels, strict=True) if label < 0)
-    assert (lost, tiles.cost if goal == "max" else -len(tiles)) == expected
+    squares = tiles.certificate.details["squares"]
+    assert (lost, {"max": tiles.cost, "sumsq": squares}.get(goal, -len(tiles))) == expected
 
 
 OF_METHOD = {"kd_tree": "rule", "best_cuts": "exact_among", "least_waste": "blocks", "proportional": "window"}

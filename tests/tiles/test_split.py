@@ -33,7 +33,7 @@ def unzip(items):
     return [p[:2] for p in items], [p[2] for p in items]
 
 
-@pytest.mark.parametrize("objective", ["tiles", "max", "perimeter"])
+@pytest.mark.parametrize("objective", ["tiles", "max", "perimeter", "sumsq"])
 @pytest.mark.parametrize("method", METHODS)
 @modest
 @given(items=larger, k=st.integers(1, 12))
@@ -85,6 +85,36 @@ def test_best_cuts_is_the_optimum_over_guillotine_partitions(items, k):
     assert half_perimeter_sum(smallest) == pytest.approx(min(s for _, s in outcomes))
     details = smallest.certificate.details
     assert details["half_perimeter_at_least"] <= details["half_perimeter"] + 1e-12
+    even = split(points, k, weights, method="best_cuts", objective="sumsq")
+    least = min(sum(v * v for v in w) for w, _ in outcomes)
+    assert sum(v * v for v in even.counts.tolist()) == even.certificate.details["squares"] == least
+    assert half_perimeter_sum(even) == pytest.approx(min(s for w, s in outcomes if sum(v * v for v in w) == least))
+    assert even.certificate.details["squares_bound"] <= least
+
+
+@pytest.mark.parametrize("method", ["best_cuts", "auto", "least_waste"])
+@pytest.mark.parametrize("limits", [{}, {"max_width": 100}])
+def test_even_tiles_may_be_wider(method, limits):
+    """Records 4, 2 and 3 at 0, 1 and 10: the small tiles hold 6 and 3, the even ones 4 and 5."""
+    given = [(0, 0), (1, 0), (10, 0)], 3, [4, 2, 3], method
+    assert sorted(split(*given, objective="perimeter", **limits).counts.tolist()) == [3, 6]
+    even = split(*given, objective="sumsq", **limits)
+    if method != "least_waste" or not limits:
+        assert sorted(even.counts.tolist()) == [4, 5]
+        assert even.certificate.details["squares"] == even.certificate.details["squares_bound"] == 41
+
+
+@settings(deadline=None, max_examples=80)
+@given(items=small, k=st.integers(1, 5))
+def test_no_search_for_the_least_squares_is_below_the_bound_or_above_the_most_tiles(items, k):
+    points, weights = unzip(items)
+    k = min(k, sum(weights))
+    assume(k)
+    for method in ("least_waste", "auto", "kd_tree"):
+        facts = split(points, k, weights, method=method, objective="sumsq").certificate.details
+        assert facts["squares_bound"] <= facts["squares"]
+    most = split(points, k, weights, method="least_waste").certificate.details
+    assert split(points, k, weights, "least_waste", objective="sumsq").certificate.details["squares"] <= most["squares"]
 
 
 def half_perimeter_sum(tiles):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels import INNER, LEAN_INNER, njit
-from shoal.kernels.tiles.guillotine import KM_PER_DEGREE, MAX, PERIMETER, TILES, divide, guillotine
+from shoal.kernels.tiles.guillotine import KM_PER_DEGREE, MAX, PERIMETER, SQUARES, TILES, divide, guillotine
 
 UNDER = 3  # objective of ``finish_cells``: TILES under a ceiling, MAX in cells that exceed it
 
@@ -309,7 +309,8 @@ def finish_cells(points, cells, limits, program, objective, good, offset):
     points, cells, limits, offset   as in ``least_waste``; full and whole of the limits are ignored
     program     ``RectangleProgram``, overwritten; its size limits the lines per axis
     objective   int64: TILES: more tiles; MAX: lighter heaviest tile, then more tiles; PERIMETER: smaller, which also
-                breaks all ties; UNDER: as MAX, but the program makes the most tiles of at most ``good`` if possible
+                breaks all ties; SQUARES: the program's partition; UNDER: as MAX, but the program makes the most tiles
+                of at most ``good`` if possible
     good        int64: heaviest tiles up to this weight count as equally light
     returns     out, gaps as in ``least_waste``
 
@@ -343,10 +344,10 @@ def finish_cells(points, cells, limits, program, objective, good, offset):
         heavy, heavy_rule = max(heavy, good), max(heavy_rule, good)
         if objective in (MAX, UNDER) and heavy != heavy_rule:
             keep_rule = heavy_rule < heavy
-        elif objective != PERIMETER and m - m0 != tiles:
+        elif objective not in (PERIMETER, SQUARES) and m - m0 != tiles:
             keep_rule = m - m0 > tiles
         else:
-            keep_rule = size_rule <= size
+            keep_rule = size_rule <= size and objective != SQUARES
         if not keep_rule:
             origin, shape = cells[cell : cell + 1], (tiles, nx, ny)
             cuts = _as_rects(points, origin, shape, work, program, kept, made.gaps, (cuts0, offset))

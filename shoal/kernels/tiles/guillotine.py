@@ -228,7 +228,7 @@ def select_tree(x, y, w, k, rule, geographic):
     return ids, starts[: m + 1], edges[:m], axis[:cuts], below[:cuts], above[:cuts]
 
 
-TILES, MAX, PERIMETER = 0, 1, 2
+TILES, MAX, PERIMETER, SQUARES = 0, 1, 2, 4  # 3: UNDER, of ``finish_cells``
 IMPOSSIBLE = -1e300
 
 
@@ -370,7 +370,7 @@ def guillotine(points, lo, hi, k, cap, objective, most, program):
     points       ``OrderedPoints``;  lo, hi: int64, the cell's slice of both orders
     k, cap       least weight of a tile; under TILES, a tile is penalized by its excess over cap
     objective    TILES: most tiles, then least half perimeter times weight; MAX: least heaviest tile; PERIMETER: least
-                 half perimeter times weight
+                 half perimeter times weight; SQUARES: least sum of squared weights, then the same
     program      ``RectangleProgram``, overwritten
     returns      number of tiles (0: the whole cell is below k), number of bins nx, ny, weight of the heaviest tile, sum
                  of weight times half perimeter (km if geographic)
@@ -461,6 +461,8 @@ def guillotine(points, lo, hi, k, cap, objective, most, program):
                             best = -unit * weight * ((east - west) * sx + (north - south) * sy)
                             if objective == TILES:
                                 best += 1.0 - 10.0 * max(0, weight - cap) / k
+                            elif objective == SQUARES:
+                                best -= float(weight) * float(weight)
                     value[here + entry] = best
                     mirror[entry * columns + row] = best
                     choice[here + entry] = cut

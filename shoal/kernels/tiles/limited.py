@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels import LEAN_INNER, njit
-from shoal.kernels.tiles.guillotine import KM_PER_DEGREE, MAX, PERIMETER, TILES, divide, halved, inside
+from shoal.kernels.tiles.guillotine import KM_PER_DEGREE, MAX, PERIMETER, SQUARES, TILES, divide, halved, inside
 
 __all__ = ["MAX", "NEVER", "PERIMETER", "TILES", "Corners", "limited_guillotine"]
 
@@ -314,7 +314,8 @@ def limited_guillotine(lattice, columns, k, cap, sides, objective):
 
     lattice     ``Corners``;  columns: ``ValueColumns``, sides: ``Sides`` of ``limited``
     k, cap      least and largest weight of a tile
-    objective   TILES: most tiles, then smallest; MAX: lightest heaviest tile; PERIMETER: smallest
+    objective   TILES: most tiles, then smallest; MAX: lightest heaviest tile; PERIMETER: smallest; SQUARES: least sum
+                of squared weights, then smallest
     returns     lost int64: weight in no tile (NEVER: there is no such partition); heaviest tile; rects int64[m, 5]:
                 bins x low, x high, y low, y high (both ends included), 1 for a tile
 
@@ -362,6 +363,8 @@ def limited_guillotine(lattice, columns, k, cap, sides, objective):
                             best = -float(weight) if objective == MAX else -unit * weight * (w + h)
                             if objective == TILES:
                                 best += 1.0
+                            elif objective == SQUARES:
+                                best -= float(weight) * float(weight)
                     if not able and leave_out:
                         least, best = weight, 0.0
                         cut = -2

@@ -26,6 +26,7 @@ import numpy as np
 from shoal.errors import InputError, PolicyError
 from shoal.model.arguments import Effort, known, no_effect, number, recorded, seed_of, suggesting, whole
 from shoal.model.certificate import Guarantee
+from shoal.model.loss import parts_bounds
 from shoal.model.notation import MISSING, element
 from shoal.problems.catalogue import algorithm
 from shoal.problems.labels.approximations import spread_labels
@@ -82,20 +83,12 @@ def cost(given: BinCoveringInstance, label: np.ndarray, objective: str) -> int:
 def least_sum(given: BinCoveringInstance, objective: str) -> tuple[int, str]:
     """(a lower bound of the cost of every grouping, its argument).
 
-    At most M groups reach k. So at least total - k M records are above k. The j largest labels lie in at most j groups,
-    so the sum of the j largest loads is at least that of the j largest labels. Among M numbers with this property and
-    the same sum, the squares are least if the large labels are alone and the rest is equal.
+    At most M groups reach k. So at least total - k M records are above k, and the squares of M loads are bounded.
     """
     most = most_bins(*distinct(given.sizes), given.k)
     if objective == "count":
         return given.total - given.k * most, f"at most {most} groups reach {given.k}"
-    rest, groups, low = given.total, most, 0
-    for size in np.sort(given.sizes)[::-1].tolist():
-        if groups == 1 or size * groups <= rest:
-            break
-        rest, groups, low = rest - size, groups - 1, low + size * size
-    level, above = divmod(rest, groups)
-    low += above * (level + 1) ** 2 + (groups - above) * level**2
+    low = parts_bounds(given.sizes, most)[1]
     return low, f"at most {most} groups reach {given.k}, and none is smaller than its largest label"
 
 

@@ -24,6 +24,7 @@ import numpy as np
 
 from shoal.errors import InfeasibleError
 from shoal.model.certificate import Certificate, Guarantee
+from shoal.model.loss import parts_bounds
 from shoal.problems.catalogue import algorithm
 from shoal.problems.regions.bounds import (
     CountBound,
@@ -262,21 +263,6 @@ def merged(g: Contiguity, weight: np.ndarray, label: np.ndarray, number: int) ->
     while (final[final] != final).any():
         final = final[final]
     return relabelled(final[label])
-
-
-def parts_bounds(weight: np.ndarray, number: int) -> tuple[int, int]:
-    """Lower bounds over all partitions into ``number`` parts: the weight of the heaviest part, and the sum of squares.
-
-    The j heaviest parts weigh at least as much as the j heaviest areas. Under these constraints and with the given
-    total, both figures are least if each area above the level of the rest is a part of its own, and the remaining
-    weight is distributed evenly over the other parts (all other loads majorize these).
-    """
-    left, slots, squares, heaviest = int(weight.sum()), number, 0, 0
-    for w in np.sort(weight)[::-1].tolist():
-        if slots <= 1 or w * slots <= left:
-            break
-        heaviest, squares, left, slots = max(heaviest, w), squares + w * w, left - w, slots - 1
-    return max(heaviest, -(-left // slots)), squares + -(-left * left // slots)
 
 
 TOLERANCE = 2e-6  # relative tolerance by which a bound from an integer program may be lowered

@@ -101,6 +101,7 @@ REST = 2.5  # share of the remaining seconds for the search of groups of k rows,
 # with fewer seconds left, the class program, if it applies, takes most of them, because no search gets as close so
 # quickly
 SHORT = 10.0
+ROUNDED = 5e-5  # seconds for each row below which columns are not rounded, because the search uses them better
 PROGRAM = (0.5, 0.4)  # shares of such a time for its multipliers, and for its flow
 TIGHT, AT_ONCE = 2.0, (0.4, 0.5)  # seconds left, and these shares, if building the program takes a large part of them
 TRIAL = 0.06  # share of the remaining seconds for searching each of two starts before the better one is kept
@@ -335,9 +336,11 @@ class _PortfolioRun:
 
         Every other row goes where it costs least.
         """
-        if bounds.columns is None or (self.deadline is not None and clock() > self.deadline):
-            return
         began = clock()
+        late = self.deadline is not None and began > self.deadline
+        hurried = self.left is not None and self.left < ROUNDED * self.task.histogram.rows
+        if bounds.columns is None or late or hurried:
+            return
         group = columns_start(self.task, self.rows, bounds.columns)
         if group is not None:
             self.offer("columns", self.whole(group), began)

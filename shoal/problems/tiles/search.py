@@ -37,7 +37,7 @@ from shoal.problems.tiles.places import PlaceContents, Places
 from shoal.problems.tiles.result import TileTerms
 from shoal.watching import done
 
-MOST, LEAST_HEAVIEST, PERIMETER, MOST_UNDER = 0, 1, 2, 3  # as in the kernels
+MOST, LEAST_HEAVIEST, PERIMETER, MOST_UNDER, SQUARES = 0, 1, 2, 3, 4  # as in the kernels
 BLOCK = 192  # largest weight of a block, as a multiple of k
 PROGRAMS = (  # cells of at most this multiple of k, lines per axis, measured seconds for a cell with all these lines
     (48, 48, 60e-3),
@@ -59,7 +59,7 @@ class Strategy:
     cap      desired largest weight of a tile; 0 for none
     cell     cells of at most this many times k go to the dynamic program; 0 for none
     lines    lines per axis in the dynamic program
-    program  its objective: MOST tiles, LEAST_HEAVIEST, PERIMETER, or MOST_UNDER the target weight
+    program  its objective: MOST tiles, LEAST_HEAVIEST, PERIMETER, SQUARES, or MOST_UNDER the target weight
     """
 
     slack: float = 0.0
@@ -72,7 +72,8 @@ class Strategy:
 
 @dataclass(frozen=True, eq=False)
 class _Outcome:
-    """The result of a strategy: its cells, and per block number of tiles, heaviest, size (inf: not tried)."""
+    """The result of a strategy: its cells, and per block number of tiles, heaviest, size (inf: not tried),
+    and sum of squared weights."""
 
     strategy: Strategy
     cells: TileCells
@@ -80,6 +81,7 @@ class _Outcome:
     tiles: np.ndarray
     heaviest: np.ndarray
     size: np.ndarray
+    squares: np.ndarray
 
 
 def plain(places: Places, k: int) -> TilePartition:
@@ -98,13 +100,13 @@ def least_waste(
     """
     good = least_of_all(places, k)[0]
     blocks = _cut(places, start or TileCells.sides(places), k, Strategy(cap=good), BLOCK * k)
-    best = Tournament(places, blocks, k, objective, good, {"max": 20, "perimeter": 8}.get(objective, 5))
+    best = Tournament(places, blocks, k, objective, good, {"max": 20, "perimeter": 8, "sumsq": 8}.get(objective, 5))
     for balance in (0.0, 1.0):
         best.enter(Strategy(balance=balance, cap=good))
     if objective == "max":
         _lower(best, effort)
     else:
-        programs = [PERIMETER, MOST] if objective == "perimeter" else [MOST]
+        programs = {"perimeter": [PERIMETER, MOST], "sumsq": [SQUARES, MOST]}.get(objective, [MOST])
         sizes = _grids_within_time(places, blocks, k, effort / (3 if len(programs) == 1 else 8))
         for slack in (0.0, 0.05, 0.1) if sizes else ():
             for program in programs:
@@ -183,6 +185,7 @@ class Tournament:
         q = len(blocks.cells)
         self.winner = np.full(q, -1)
         self.tiles, self.heavy, self.size = np.zeros(q, np.int64), np.full(q, 2**62), np.full(q, np.inf)
+        self.squares = np.full(q, np.inf)
 
     def enter(self, strategy: Strategy, only: np.ndarray | None = None) -> None:
         """Try a strategy in all blocks, or in the given ones."""
@@ -194,6 +197,8 @@ class Tournament:
         more = (one.tiles > self.tiles) | ((one.tiles == self.tiles) & smaller)
         if self.objective == "perimeter":
             better = smaller
+        elif self.objective == "sumsq":
+            better = (one.squares < self.squares) | ((one.squares == self.squares) & smaller)
         elif self.objective == "max":
             better = (other < heavy) | ((other == heavy) & more)
         else:
@@ -201,7 +206,8 @@ class Tournament:
         better &= np.isfinite(one.size)
         if not better.any():
             return
-        for mine, new in ((self.tiles, one.tiles), (self.heavy, one.heaviest), (self.size, one.size)):
+        for mine, new in ((self.tiles, one.tiles), (self.heavy, one.heaviest), (self.size, one.size),
+                          (self.squares, one.squares)):  # fmt: skip
             mine[better] = new[better]
         self.winner[better] = len(self.outcomes)
         self.outcomes.append(one)
@@ -242,7 +248,8 @@ class Tournament:
         np.maximum.at(heaviest, block, weight)
         sizes = weight * spans(boxes_of(self.places, made), self.places.geographic).sum(axis=1)
         size[which] = np.bincount(block, weights=sizes, minlength=q)[which]
-        return _Outcome(strategy, made, block, np.bincount(block, minlength=q), heaviest, size)
+        squares = np.bincount(block, weights=weight.astype(float) ** 2, minlength=q)
+        return _Outcome(strategy, made, block, np.bincount(block, minlength=q), heaviest, size, squares)
 
 
 def _grids_within_time(places: Places, blocks: TileCells, k: int, seconds: float) -> dict[str, int]:
@@ -328,6 +335,7 @@ def _select(places: Places, k: int, rule: int) -> TilePartition:
     return TilePartition(labels, np.add.reduceat(w, at), boxes, edges, cuts)
 
 
+ALONE = {"tiles": MOST, "perimeter": PERIMETER, "sumsq": SQUARES}  # objectives that one dynamic program minimizes
 RECTANGLES = 12_000_000  # 18 bytes each
 
 
@@ -341,7 +349,8 @@ def best_cuts(places: Places, k: int, objective: str, **_: object) -> tuple[Tile
     """The best of all guillotine partitions: a straight cut across, then a cut of each part, and so on.
 
     objective  "tiles": most tiles, then least size; "max": least heaviest tile, then most tiles, then least size;
-               "perimeter": least size. Size is half perimeter times weight, summed over the tiles
+               "perimeter": least size; "sumsq": least sum of squared weights, then least size. Size is half perimeter
+               times weight, summed over the tiles
 
     O(X^2 Y^2 (X + Y)) time for X and Y distinct coordinates; refuses more than twelve million rectangles. Partitions
     that no straight cut divides (such as five tiles around a pinwheel) aren't included.
@@ -352,12 +361,12 @@ def best_cuts(places: Places, k: int, objective: str, **_: object) -> tuple[Tile
             f"method 'best_cuts' would look at {size:,} rectangles between the distinct coordinates, over its limit "
             f"of {RECTANGLES:,}; use method 'auto', or fewer points"
         )
-    from shoal.kernels.tiles.guillotine import MAX, PERIMETER, TILES
+    from shoal.kernels.tiles.guillotine import MAX, TILES
 
     if objective == "max":
         heaviest = _program(places, k, MAX, 0)[1]
         return _program(places, k, TILES, heaviest)[0], {"exact_among": "guillotine partitions"}
-    found = _program(places, k, TILES if objective == "tiles" else PERIMETER, places.total)[0]
+    found = _program(places, k, ALONE[objective], places.total)[0]
     return found, {"exact_among": "guillotine partitions"}
 
 
@@ -486,7 +495,10 @@ def _cut_within_limits(
         lost = int(places.weight[parts.labels < 0].sum())
         size = float((parts.weight * parts.sizes(places.geographic)).sum())
         many, heavy = -len(parts.weight), int(parts.weight.max(initial=0))
-        order = {"tiles": (many, size), "max": (heavy, many, size), "perimeter": (size,)}[objective]
+        squares = float((parts.weight.astype(float) ** 2).sum())
+        order = {
+            "tiles": (many, size), "max": (heavy, many, size), "perimeter": (size,), "sumsq": (squares, size),
+        }[objective]  # fmt: skip
         merit = (lost, *order)
         if best is None or merit < best[0]:
             best = merit, parts
@@ -534,7 +546,7 @@ def _held(places: Places) -> PlaceContents:
 
 
 def _every_rectangle(places: Places, k: int, objective: str, asked: TileTerms) -> TilePartition:
-    from shoal.kernels.tiles.limited import MAX, NEVER, PERIMETER, TILES, Corners, limited_guillotine
+    from shoal.kernels.tiles.limited import MAX, NEVER, TILES, Corners, limited_guillotine
 
     held = _held(places)
     xs, bx = np.unique(places.x, return_inverse=True)
@@ -558,7 +570,7 @@ def _every_rectangle(places: Places, k: int, objective: str, asked: TileTerms) -
         if lost < NEVER:
             lost, heaviest, rects = program(TILES, max(heaviest, k))
     else:
-        lost, heaviest, rects = program(TILES if objective == "tiles" else PERIMETER, places.total)
+        lost, heaviest, rects = program(ALONE[objective], places.total)
     if lost >= NEVER:
         raise InfeasibleError(
             f"no guillotine partition into such tiles exists for {places.total:,} records; raise ⟨max_width⟩, lower k, "

@@ -16,6 +16,7 @@ import numpy as np
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.arguments import Effort, known, no_effect, recorded, suggesting
 from shoal.model.certificate import Certificate, Guarantee
+from shoal.model.loss import parts_bounds
 from shoal.problems.catalogue import algorithm
 from shoal.problems.tiles.cells import (
     TileCells,
@@ -43,7 +44,7 @@ from shoal.problems.tiles.search import RULES, least_waste, limited, proportiona
 from shoal.threads import interruptible
 from shoal.watching import watched, within
 
-OBJECTIVES = ("tiles", "max", "perimeter")
+OBJECTIVES = ("tiles", "max", "perimeter", "sumsq")
 EFFORTS = {"fast": 0.5, "balanced": 4.0, "thorough": 40.0}
 THEOREM = (
     "Du, Eppstein, Goodrich, Lueker 2009, Theorem 4: no tile can be cut, so none weighs over 4 (k - 1) and a place"
@@ -79,7 +80,7 @@ def split(
     method       "auto" or a name in the catalogue: "kd_tree", "mondrian", "least_waste", "proportional", "best_cuts"
     objective    "tiles": as many as possible, and among those the smallest on the map, for any largest tile; "max": the
                  largest as small as possible; "perimeter": small on the map, measured as the tight boxes' half
-                 perimeter averaged over the records
+                 perimeter averaged over the records; "sumsq": the least sum of squared records of the tiles
     coordinates  "projected": any plane; "geographic": degrees, widths shrink with the cosine of the latitude, and the
                  date line is not a border
     effort       "fast", "balanced", "thorough", or seconds, for the searching methods: fixes the work before the run,
@@ -255,9 +256,12 @@ def _certificate(
         "tiles_at_most": most_of_all(places, least),
         "smallest": int(weight.min()),
         "largest_by_theorem": 4 * (k - 1) + int(max(k, places.weight.max())) if promised else None,
+        "squares": int((weight.astype(object) ** 2).sum()),
         "half_perimeter": mean,
         "unit_of_half_perimeter": "km" if places.geographic else "as the coordinates",
     }
+    if not asked.leave_out:
+        facts["squares_bound"] = parts_bounds(places.weight, facts["tiles_at_most"])[1]
     if asked.leave_out:
         facts["left_out"] = int(places.weight[parts.labels < 0].sum())
     if asked.sides is not None:
