@@ -207,8 +207,8 @@ def explore(
     given: dict[str, Any] = {**settings}
     if isinstance(publish, Mapping):  # for single columns; only publishing with hierarchies supports it
         given["publish"], publish = publish, None
-    elif "hierarchy" in ([publish] if isinstance(publish, str) else publish or ()):  # for settings that need it
-        given["publish"] = "hierarchy"
+    elif publish == "hierarchy" or (isinstance(publish, (list, tuple)) and "hierarchy" in publish):
+        given["publish"] = "hierarchy"  # for settings that need it
     asked = Policy.of(policy, **given)
     ls = _whole("l", [int(m.l) for m in asked.privacy if _in_grid(m) and m.l == int(m.l)] or 1 if l is None else l)
     ways = _some("publish", publish, asked.publish, list(RECODINGS))
