@@ -406,7 +406,7 @@ def _more_answers(seed: int) -> list[Case]:
             return of_answer(lambda _: made, **how)(named, folder)
 
         found.append(Case(f"regions {objective}", counts, ("n",), 5, regions))
-    for objective in ("max", "perimeter"):
+    for objective in ("max", "perimeter", "sumsq"):
 
         def tiles(table: pl.DataFrame, objective: str = objective) -> Any:
             spots = table.select("x", "y").to_numpy()

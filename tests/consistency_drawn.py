@@ -333,7 +333,7 @@ def _of_places(drawn: random.Random, rows: int) -> Case:
     if weighed and {"person", "household"} & asked.keys():
         weighed = False
     how = {
-        "objective": drawn.choice(["tiles", "max", "perimeter"]),
+        "objective": drawn.choice(["tiles", "max", "perimeter", "sumsq"]),
         "coordinates": drawn.choice(["projected", "projected", "geographic"]),
         "rule": drawn.choice(["widest", "widest", "median", "least_waste"]),
         "method": drawn.choice(["auto", "auto", "kd_tree", "least_waste", "proportional", "best_cuts", "mondrian"]),

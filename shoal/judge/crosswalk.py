@@ -443,7 +443,7 @@ WORDS: dict[str, dict[str, tuple[Any, ...]]] = {
     "labels": {"objective": ("max", "count", "squares")},
     "regions": {"geographic": (True, False)},
     "tiles": {
-        "objective": ("tiles", "max", "perimeter"), "coordinates": ("geographic", "projected"),
+        "objective": ("tiles", "max", "perimeter", "sumsq"), "coordinates": ("geographic", "projected"),
         "extent": ("plane", "data"), "center": ("mean", "draw"), "sparse": ("refuse", "leave-out"),
     },
     "gather": {"problem": ("gather",), "norm": NORMS, "eligible": (True, False)},

@@ -323,3 +323,14 @@ def test_whoever_writes_exact_places_and_a_map_is_told_to_keep_the_certificate_t
         "--effort", "fast",
     )  # fmt: skip
     assert "keep it and its certificate and publish" in done.said
+
+
+@pytest.mark.parametrize("objective", ["tiles", "max", "perimeter", "sumsq"])
+def test_tiles_by_each_objective_are_verified(tmp_path, objective):
+    rows = [f"{i % 17},{i % 13}.5" for i in range(120)]
+    (tmp_path / "p.csv").write_text("\n".join(["x,y", *rows]))
+    asked = ("--x", "x", "--y", "y", "--k", 5, "--objective", objective)
+    run("p.csv", *asked, "--table", "t.csv", cwd=tmp_path).ok()
+    files = ("t.csv", "t.certificate.json")
+    commands.run("verify", *files, cwd=tmp_path).ok()
+    commands.run("verify", *files, "--record", "t.record.json", cwd=tmp_path).ok()

@@ -81,7 +81,7 @@ def tiles(rng: random.Random, n: int, folder: Path) -> tuple[str, Words, Words]:
             ["--weight", "records"], ["--boundary", "state"], ["--person", "person"], ["--grid", 0.5],
             ["--sensitive", "illness", *rng.choice([["--l", 2], ["--distinct-l", 2]])],
             ["--max-width", rng.choice([50, 5000])], ["--extent", "data"], ["--center", "draw"],
-            ["--sparse", "leave-out"], ["--objective", rng.choice(["max", "perimeter"])],
+            ["--sparse", "leave-out"], ["--objective", rng.choice(["max", "perimeter", "sumsq"])],
             ["--method", rng.choice(["kd_tree", "mondrian", "best_cuts"])],
             ["--map", folder / "map.html"], ["--tiles", folder / "tiles.csv"], own, ["--report", folder / "page.html"],
         ),
