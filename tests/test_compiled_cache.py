@@ -149,3 +149,64 @@ def test_a_kernel_without_counts_of_references_can_neither_make_nor_keep_an_arra
         with pytest.raises(TypingError):
             kernel(np.arange(3.0))
     assert summed(np.arange(3.0)) == 1.0
+
+
+ALIKE = """from shoal.kernels import INNER, njit
+import numpy as np
+
+@njit({options})
+def sorted_by(x):
+    return np.{how}(x) + np.{how}(x[3:])[0] + np.{how}(x[::-1].copy())[0]
+"""
+CALLER = """from shoal.kernels import njit
+from own_{how} import sorted_by as inner
+
+@njit(cache=True)
+def sorted_by(x):
+    return inner(x)
+"""
+COMPILED = """from numba.core.bytecode import FunctionIdentity
+numbers, make = [], FunctionIdentity.from_function
+def numbered(function):
+    made = make(function)
+    if function.__name__ == "run_quicksort1":
+        numbers.append(made.unique_id)
+    return made
+FunctionIdentity.from_function = numbered
+for _ in range({ahead}):
+    next(FunctionIdentity._unique_ids)
+import numpy as np, {module}
+x = np.array([9, 7, 8, 5, 6, 4] * 9)
+print({module}.sorted_by(x).tolist())
+print(*numbers)
+"""
+
+
+@pytest.mark.parametrize("parts", [False, True])
+def test_code_compiled_by_several_processes_does_not_mix(tmp_path: Path, parts: bool) -> None:
+    """Numba numbers its inner functions in each process: sorting and its order may have the same name in two files."""
+    for how in ("sort", "argsort"):
+        options = "**INNER" if parts else "cache=True"
+        (tmp_path / f"own_{how}.py").write_text(ALIKE.format(options=options, how=how))
+        (tmp_path / f"by_{how}.py").write_text(CALLER.format(how=how))
+
+    module = "by" if parts else "own"
+    paths = os.pathsep.join([str(tmp_path), *sys.path])
+
+    def ran(text: str, kept: str) -> list[str]:
+        environment = {**os.environ, "PYTHONPATH": paths, "NUMBA_CACHE_DIR": str(tmp_path / kept)}
+        done = subprocess.run([sys.executable, "-c", text], env=environment, capture_output=True, text=True)
+        assert not done.returncode, done.stderr
+        return done.stdout.splitlines()
+
+    def compiled(how: str, ahead: int, kept: str) -> tuple[str, int]:
+        shown, number = ran(COMPILED.format(ahead=ahead, module=f"{module}_{how}"), kept)
+        return shown, int(number)
+
+    numbers = [compiled(how, 0, "apart")[1] for how in ("sort", "argsort")]
+    sort = compiled("sort", max(numbers) - numbers[0], "together")
+    order = compiled("argsort", max(numbers) - numbers[1], "together")
+    assert sort[1] == order[1]  # one number, two functions
+    for hows, shown in ((("sort", "argsort"), [sort[0], order[0]]), (("argsort", "sort"), [order[0], sort[0]])):
+        lines = [f"import {module}_{how}; print({module}_{how}.sorted_by(x).tolist())" for how in hows]
+        assert ran("\n".join(["import numpy as np; x = np.array([9, 7, 8, 5, 6, 4] * 9)", *lines]), "together") == shown
