@@ -102,3 +102,14 @@ def test_one_level_per_column_within_the_limit_is_the_cheapest(rows, limit):
     facts = release.certificate.details
     assert facts["uniform_cost"] == pytest.approx(best / (2 * len(rows)))
     assert facts["uniform_bound"] == pytest.approx(best / (2 * len(rows)))
+
+
+def test_bounds_of_coarsened_columns_are_those_without_the_limit():
+    table = pl.DataFrame({"a": list("xxxyzw")})
+    asked = {"quasi_identifiers": ["a"], "k": 1, "max_average_risk": 0.5, "seed": 1, "publish": "hierarchy"}
+    release = shoal.anonymize(table, **asked, hierarchies={"a": "stars"}, coarsen="auto")
+    facts = release.certificate.details
+    least = 2 / 6  # three x, one of the others, and two stars; two rows in every group would cost three stars
+    assert facts["uniform_cost"] >= least
+    assert facts["levels_bound"] <= least
+    assert facts["uniform_bound"] <= least

@@ -212,7 +212,7 @@ class Levels(ColumnRecoding):
 
     def paired(self, table: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """The loss of the lowest common class."""
-        out = np.zeros(np.broadcast_shapes(first.shape, second.shape), table.dtype)
+        out = np.broadcast_to(table[0][first], np.broadcast_shapes(first.shape, second.shape))
         for level in range(self.levels - 1):
             out = np.where(self.node[level][first] != self.node[level][second], table[level + 1][first], out)
         return out

@@ -6,14 +6,16 @@ examined is a point of the curve of stars against width. Such a release looks li
 
 For a choice of levels, a lower bound of the loss is computed first: the level's loss for every value, and one star each
 for as many rows as no group of equal tuples can contain. Only if that is below the best so far, the cascade computes
-the actual loss.
+the actual loss. Where there are few choices, every one is examined, and those that their bound leaves open are solved:
+then the levels are the best of all, and the details say so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import permutations
+from itertools import permutations, product
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ import numpy as np
 from shoal.clock import clock
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.arguments import Effort
+from shoal.model.certificate import tight
 from shoal.model.histogram import Histogram, Partition, merged
 from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Grouping, Task
@@ -33,9 +36,13 @@ from shoal.problems.tables.search.cascade import rank, start
 from shoal.problems.tables.three_phase import residue
 
 LOOKS = {"fast": 12, "balanced": 60, "thorough": 400, "seconds": 10**9}
+MOST = 100_000  # choices of levels that are examined one by one
+CLOSE = 1e-9  # differences in a loss that are rounding
 # number of choices of levels that are also solved by the default method
 FINALS = {"fast": 1, "balanced": 2, "thorough": 4}
 FINAL = 30.0  # seconds for each further choice
+PROOF = 2.5  # seconds in which a small table is decided
+OPEN = {"fast": 1_000, "balanced": 5_000, "thorough": 50_000, "seconds": 10**9}  # cells of open choices that are solved
 SHARE = 0.4  # share of the seconds for the search of the levels
 SOLVED = 0.8  # share of the remaining seconds for the final choice; the rest is for the bounds
 
@@ -44,8 +51,9 @@ def coarsen(task: Task) -> Grouping:
     """Levels of all columns and a partition; groups show their column's level, or a star if rows differ there.
 
     ``details`` has the levels, ``uniform_cost`` (the loss as published), ``levels_bound`` (a lower bound of the loss at
-    these levels), ``curve``, and the number of choices examined. The certificate's own cost is that of the groups'
-    common ancestors, which is never more; ``published`` has what the groups show.
+    these levels), ``uniform_bound`` (a lower bound at any levels), ``uniform_optimal`` (whether that proves the cost
+    least), ``curve``, and the number of choices examined. The certificate's own cost is that of the groups' common
+    ancestors, which is never more; ``published`` has what the groups show.
 
     The curve has a point for every choice of levels that was solved and isn't dominated in stars and width: {"levels",
     "stars", "width", "loss"}, where width is the mean loss of a value without a star; in order of increasing stars.
@@ -63,15 +71,21 @@ def coarsen(task: Task) -> Grouping:
         return certified(task, Partition.of(np.arange(everybody.size), everybody, task.histogram.count), "coarsen")
     walk = _LevelSearch(task)
     walk.run()
-    chosen, partition, bound = walk.solve()
-    facts = {
+    chosen, partition = walk.solve()
+    made = certified(task, partition, "coarsen")
+    bound = tight(max(walk.bound(), made.certificate.lower_bound), chosen.loss, task.recoding.unit, "all levels")
+    facts: dict[str, Any] = {
         "levels": dict(zip(task.histogram.quasi_names, chosen.levels, strict=True)),
         "uniform_cost": chosen.loss,
-        "levels_bound": bound,
+        "levels_bound": walk.lower(chosen.levels),
+        "uniform_bound": bound,
+        "uniform_optimal": bound >= chosen.loss * (1 - CLOSE),
         "curve": [p.as_dict(task.histogram) for p in curve(walk.seen.values(), chosen)],
         "levels_looked_at": len(walk.seen),
     }
-    return certified(task, partition, "coarsen", details=facts)
+    if facts["uniform_optimal"]:
+        facts["proved"] = "optimal among columns of one level with stars"
+    return replace(made, certificate=replace(made.certificate, details={**made.certificate.details, **facts}))
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,8 +198,9 @@ def curve(points: Any, chosen: LevelChoice) -> list[LevelChoice]:
 class _LevelSearch:
     """The search of the levels.
 
-    seen   solved choices, by levels
-    cost   float64[h] per column: the loss of the whole table at each level
+    seen     examined choices, by levels
+    lowest   a lower bound of the loss at the levels that were considered
+    every    whether that is all of them
     """
 
     def __init__(self, task: Task) -> None:
@@ -193,6 +208,7 @@ class _LevelSearch:
         self.top = tuple(c.ceiling for c in task.recoding.hierarchies or ())
         self.seen: dict[tuple[int, ...], LevelChoice] = {}
         self.lowest: dict[tuple[int, ...], float] = {}
+        self.every = False
         seconds = task.effort.seconds
         self.until = None if seconds is None else clock() + SHARE * (task.started + seconds - clock())
 
@@ -217,8 +233,28 @@ class _LevelSearch:
         while not self.done():
             better = next((p for p in self.near(here.levels) if p.order < here.order), None)
             if better is None:
-                return
+                break
             here = better
+        if prod(x + 1 for x in self.top) <= min(LOOKS[self.task.effort.name], MOST):
+            self.rest()
+
+    def rest(self) -> None:
+        """Every choice that wasn't examined, if its bound is good enough."""
+        for levels in product(*(range(x + 1) for x in self.top)):
+            if self.done():
+                return
+            low = self.lower(levels)
+            if levels not in self.seen and (self.best.over or low < self.best.loss):
+                self.look(levels)
+        self.every = True
+
+    def open(self, levels: tuple[int, ...]) -> bool:
+        """Whether a partition at these levels may lose less than the best that is known."""
+        return bool(self.best.over) or self.lower(levels) < self.best.loss * (1 - CLOSE)
+
+    def bound(self) -> float:
+        """A lower bound of the loss at any levels; 0 if some were not considered."""
+        return min(self.lowest.values()) if self.every else 0.0
 
     def alone(self) -> tuple[int, ...] | None:
         """The best levels without stars that a short search finds."""
@@ -256,8 +292,12 @@ class _LevelSearch:
             self.lowest[levels] = least(GeneralizedTable.of(self.task, levels).task)
         return self.lowest[levels]
 
-    def solve(self) -> tuple[LevelChoice, Partition, float]:
-        """The best levels, a partition of the whole table, and a lower bound of the loss at these levels."""
+    def solve(self) -> tuple[LevelChoice, Partition]:
+        """The best levels and a partition of the whole table.
+
+        The choices with the least loss so far are solved fast, and the best of these with the whole effort. Then, while
+        the effort allows it, the choice with the lowest bound is solved, until no bound is below the best loss.
+        """
         seconds = self.task.effort.seconds
         finals = FINALS[self.task.effort.name] if seconds is None else 1 + int(seconds / FINAL)
         points = sorted(self.seen.values(), key=lambda p: p.order)[:finals]
@@ -265,19 +305,29 @@ class _LevelSearch:
         points = sorted((s[0] for s in solved), key=lambda p: p.order) or points
         effort = self.task.effort
         if seconds is not None:
-            left = self.task.started + seconds - clock()
-            effort = Effort("seconds", max(SOLVED * left, 0.1))
-        solved.append(self._by_default(points[0].levels, effort))
-        chosen, partition, bound = min(solved, key=lambda s: s[0].order)
-        bound = max(s[2] for s in solved if s[0].levels == chosen.levels)
-        self.seen[chosen.levels] = chosen
-        return chosen, partition, bound
+            others = self.every and any(self.open(x) for x in self.lowest if x != points[0].levels)
+            share = SOLVED / 2 if others else SOLVED
+            effort = Effort("seconds", max(share * (self.task.started + seconds - clock()), 0.1))
+        found = min([*solved, self._by_default(points[0].levels, effort)], key=lambda s: s[0].order)
+        tried = {points[0].levels}
+        while self.every and len(tried) * self.task.histogram.cells <= OPEN[self.task.effort.name]:
+            left = [x for x in self.lowest if x not in tried and self.open(x)]
+            remaining = inf if seconds is None else SOLVED * (self.task.started + seconds - clock())
+            if not left or remaining <= 0:
+                break
+            if seconds is not None:
+                effort = Effort("seconds", min(remaining, max(remaining / len(left), PROOF)))
+            levels = min(left, key=self.lower)
+            tried.add(levels)
+            found = min([found, self._by_default(levels, effort)], key=lambda s: s[0].order)
+        return found
 
-    def _by_default(self, levels: tuple[int, ...], effort: Effort) -> tuple[LevelChoice, Partition, float]:
+    def _by_default(self, levels: tuple[int, ...], effort: Effort) -> tuple[LevelChoice, Partition]:
         coarse = GeneralizedTable.of(self.task, levels)
         found = auto(replace(coarse.task, effort=effort, started=clock()))
         self.seen[levels] = measured(self.task, coarse, levels, found.partition)
-        return self.seen[levels], coarse.back(found.partition), float(found.certificate.lower_bound)
+        self.lowest[levels] = max(self.lower(levels), float(found.certificate.lower_bound))
+        return self.seen[levels], coarse.back(found.partition)
 
 
 def _moved(levels: tuple[int, ...], steps: Mapping[int, int]) -> tuple[int, ...]:

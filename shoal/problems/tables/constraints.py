@@ -187,6 +187,8 @@ def _larger_within(task: Task, limit: float, parts: list[int], method: str) -> G
     if "uniform_bound" in details:
         details["uniform_bound"] = before.details["uniform_bound"]
         details["uniform_optimal"] = bool(details["uniform_bound"] >= details["uniform_cost"])
+    if "levels_bound" in details:
+        details["levels_bound"] = details["uniform_bound"]  # at any levels, so also at these
     certificate = replace(
         after,
         lower_bound=before.lower_bound if same else 0,

@@ -254,6 +254,7 @@ def asked_one_by_one(task: Task, found: Grouping) -> Grouping:
     kept = {n: v for n, v in stated.details.items() if n != "proved"}
     if "uniform_bound" in kept:
         kept |= {"uniform_bound": 0, "uniform_optimal": False}
+    if "nodes_looked_at" in kept:  # global recoding
         return replace(found, certificate=replace(stated, details=kept))
     levels = kept.get("levels")
     partition = merged(task, found.partition, levels)
