@@ -17,6 +17,7 @@ from numba.core.errors import TypingError
 import shoal.clock
 import shoal.kernels
 import shoal.kernels.compiler
+import shoal.kernels.own_code
 import shoal.threads
 from tests.commands import python
 
@@ -41,7 +42,8 @@ def test_a_kernel_is_compiled_anew_when_one_that_it_calls_changes(tmp_path: Path
     room.mkdir(parents=True)
     (tmp_path / "shoal" / "__init__.py").write_text("")
     shutil.copy(shoal.kernels.__file__, room.parent / "__init__.py")
-    shutil.copy(shoal.kernels.compiler.__file__, room.parent / "compiler.py")
+    for module in (shoal.kernels.compiler, shoal.kernels.own_code):
+        shutil.copy(str(module.__file__), room.parent)
     for module in (shoal.clock, shoal.threads):
         shutil.copy(str(module.__file__), tmp_path / "shoal")
     (room / "__init__.py").write_text("")

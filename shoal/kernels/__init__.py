@@ -56,7 +56,9 @@ if numba.__version__.startswith("0.68."):  # ``compiler`` uses internals of this
     _COMPILER: Any = PartCompiler
     _PIPELINE: Any = {"pipeline_class": Whole}
 else:
-    _COMPILER, _PIPELINE = None, {}
+    from shoal.kernels.own_code import OwnCompiler
+
+    _COMPILER, _PIPELINE = None, {"pipeline_class": OwnCompiler}
 # Kernels that allocate no array need no reference counts: this is less code and, with many array arguments, three
 # quarters of the compile time. The caller keeps the arrays alive, and numba refuses a kernel that allocates one. A
 # kernel without this option inherits that of its caller, so the options above state it.
@@ -97,7 +99,7 @@ class _CompileLog(event.Listener):
 def _stamp(path: Path) -> str:
     """The hash of the compiler, of a kernel module, and of all kernel modules that it imports, directly or not."""
     held: dict[Path, bytes] = {}
-    todo = [path, _HERE / "compiler.py"]
+    todo = [path, _HERE / "compiler.py", _HERE / "own_code.py"]
     while todo:
         here = todo.pop()
         if here not in held and here.is_file():
@@ -183,7 +185,7 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
     """A compiled function: numba's dispatcher without constant types, and with a cache that depends on all sources."""
 
     def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None, **pipeline: Any) -> None:
-        super().__init__(py_func, locals, targetoptions, **pipeline)
+        super().__init__(py_func, locals or {}, targetoptions, **pipeline)
         if _COMPILER is not None:
             own = self._compiler
             self._compiler = _COMPILER(py_func, self.targetdescr, own.targetoptions, own.locals, own.pipeline_class)

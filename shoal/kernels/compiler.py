@@ -25,7 +25,6 @@ from llvmlite.ir import IRBuilder
 from llvmlite.ir.instructions import CastInstr, ExtractValue, GEPInstr, InsertValue, LoadInstr, PhiInstr
 from numba.core import cgutils, ir, typed_passes, types, untyped_passes
 from numba.core.analysis import compute_use_defs, must_use_alloca
-from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.dispatcher import _FunctionCompiler
@@ -39,8 +38,9 @@ from numba.core.targetconfig import TargetConfig
 from numba.core.transforms import canonicalize_cfg
 from numba.np.arrayobj import fix_integer_index, load_item, store_item
 
+from shoal.kernels.own_code import SHARED, OwnCode, keep_own
+
 ENVIRONMENT = "_ZN08NumbaEnv"
-OWN = "5shoal7kernels"  # in the names of our functions
 CLOSURES = (untyped_passes.WithLifting, untyped_passes.InlineClosureLikes, untyped_passes.MakeFunctionToJitFunction)
 OPERATORS = {
     *(operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod),
@@ -51,19 +51,8 @@ PURE = (CastInstr, ExtractValue, GEPInstr, InsertValue, LoadInstr)
 ENTRY_FLAGS = ("no_cpython_wrapper", "no_cfunc_wrapper", "release_gil")
 
 
-class QuickCode(JITCodeLibrary):
-    """Numba's code. Before other code is linked in, functions are only simplified; after that, all is optimized.
-
-    Its functions are its own. In numba, another kernel uses them as well if they have the same name. But numba numbers
-    its inner functions, such as those of ``np.sort`` and ``np.argsort``, in each process, so code that different
-    processes kept on disk may have the same name for different functions.
-    """
-
-    def _optimize_final_module(self) -> None:
-        for function in self._final_module.functions:
-            if not function.is_declaration and function.linkage != binding.Linkage.external:
-                function.linkage = "internal"
-        super()._optimize_final_module()
+class QuickCode(OwnCode):
+    """Numba's code. Before other code is linked in, functions are only simplified; after that, all is optimized."""
 
     def _optimize_functions(self, module: Any) -> None:
         module.data_layout = self._codegen._data_layout
@@ -80,11 +69,9 @@ class LinkedCode(QuickCode):
     def _optimize_final_module(self) -> None:
         """Remove unused code: numba takes addresses that it never uses, and its cache rejects code with one.
 
-        Only the functions of shoal keep their names for callers: each means the same in all of them.
+        Only the functions of shoal keep their names for callers.
         """
-        for function in self._final_module.functions:
-            if not (function.is_declaration or function.linkage == binding.Linkage.external or OWN in function.name):
-                function.linkage = "internal"
+        keep_own(self._final_module, SHARED)
         passes, builder = binding.create_new_module_pass_manager(), self._codegen._pass_builder(opt=0)
         passes.add_sroa_pass()
         passes.add_aggressive_dce_pass()
