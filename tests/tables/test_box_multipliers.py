@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from math import ceil, exp, floor, log
+from unittest import mock
 
 import numpy as np
 import polars as pl
@@ -453,6 +454,45 @@ def test_the_program_over_boxes_is_proved_where_raised_prices_are_far():
     found = boxes.without_lattice(task, "thorough", None)
     raised = boxes.box_prices(task, near_cells.Pairs.of(task), (400, 60), 1, None)[2]
     assert float(found["columns of boxes"] @ table.count) > 1.05 * float(raised @ table.count)
+
+
+@settings(deadline=None, max_examples=thinned(150))
+@given(task=tasks(most=8, least=3))
+def test_no_bound_is_above_the_least_loss_where_columns_begin_from_raised_boxes(task):
+    with mock.patch.object(boxes, "LARGE", 1):
+        found = boxes.without_lattice(task, "thorough", None)
+    best = least_loss(task.histogram, task.requirement, task.recoding)
+    for name, prices in found.items():
+        assert float(prices @ task.histogram.count) <= best + 1e-9, name
+
+
+def in_fifteens(k: int) -> Task:
+    """Fifteen rows near each of sixteen places, beside two columns of sets."""
+    drawn = np.random.default_rng(8)
+    place = np.repeat(np.arange(0, 1600, 100), 15)
+    rows = np.stack([place + drawn.integers(0, 12, 240), drawn.integers(0, 3, 240), drawn.integers(0, 2, 240)], axis=1)
+    recoding = Recoding((Ranges.of(np.unique(rows[:, 0]).astype(float)), Sets.of(3), Sets.of(2)), "ncp")
+    codes = np.unique(rows[:, 0], return_inverse=True)[1]
+    return Task(
+        Histogram.from_rows(np.column_stack([codes, rows[:, 1:]])), Requirement(k), recoding, Effort("balanced")
+    )
+
+
+@pytest.mark.parametrize(("k", "large"), [(15, 20), (25, 20), (25, 30)])
+def test_groups_of_many_rows_are_proved_where_raised_prices_are_far(k, large, monkeypatch):
+    monkeypatch.setattr(boxes, "LARGE", large)
+    task = in_fifteens(k)
+    count, found = task.histogram.count, boxes.without_lattice(task, "balanced", None)
+    raised = boxes.box_prices(task, near_cells.Pairs.of(task), (400, 60), 1, None)[2]
+    assert ("raised boxes" in found) == (k > large)
+    assert float(found["columns of boxes"] @ count) > 1.1 * float(raised @ count)
+    assert "columns of boxes" not in boxes.without_lattice(in_fifteens(boxes.LARGEST + 1), "balanced", None)
+
+
+def test_without_columns_the_multipliers_go_as_far_as_they_may():
+    most = np.array([1.0, 2.0, 0.0])
+    found = boxes.BoxColumns.none(3).multipliers(np.ones(3), np.zeros(3), most, 1e-3, None)
+    assert found.tolist() == most.tolist()
 
 
 def test_a_default_effort_too_short_for_one_sweep_takes_more_where_near_rows_prove_little(monkeypatch):

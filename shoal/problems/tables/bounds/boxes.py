@@ -94,7 +94,9 @@ def box_prices(task: Task, p: Pairs, boxed: tuple[int, int], rounds: int, until:
     return found
 
 
-LARGEST = 12  # limit of the rows of a group
+SMALL = 12  # rows of a group up to which the search may take longer if little is proved
+LARGE = 20  # for larger groups it begins from raised boxes, because few sweeps are possible
+LARGEST = 100  # limit of the rows of a group
 SWEEPS = 60  # limit of the sweeps; all searches from some anchors between two of them count as one
 BETWEEN = 3  # searches between two sweeps from the anchors of violated groups, if groups need l values
 DEAR = 1e7  # least look-ups of a sweep for such searches; after cheaper sweeps, another sweep proves more
@@ -155,29 +157,35 @@ def without_lattice(
         return {}
     if until is not None and PACE * looks > until - clock():
         sweeps = 0
-    boxed = None if sweeps else box_search(task, effort, until)
-    if boxed is None:
-        looked = nearest_cells(p, p.cells.group - 1, until)
-        if looked is None:
-            return {}
-        out["neighbors"] = p.back(looked[2])
-        prices = columns_of_boxes(task, p, out["neighbors"], sweeps, until, columns, enough)
-        known = out["neighbors"] if prices is None else prices
-        little = LOOSE[prices is not None] * enough
-        name, shares = task.effort.name, p.cells.shares.high.size > 0  # under limits of shares, sweeps take too long
-        if name in AMPLE and not shares and float(task.histogram.count @ known) < little:
-            more = columns_of_boxes(task, p, known, sweeps, until, columns, enough, AMPLE[name])
-            prices = prices if more is None else more
-        if prices is not None:
-            out["columns of boxes"] = prices
-        elif sweeps:
-            boxed = box_search(task, effort, until)
+    group = p.cells.group
+    boxed = box_search(task, effort, until) if group > LARGE or not sweeps else None
     if boxed is not None:
-        found = box_prices(task, p, boxed, RAISES[effort], until)
-        out |= dict(zip(("neighbors", "boxes", "raised boxes"), found, strict=False))
+        out = _of_boxes(task, p, boxed, effort, first_part(sweeps, until))
+    elif (looked := nearest_cells(p, group - 1, until)) is not None:
+        out = {"neighbors": p.back(looked[2])}
+    if not out:
+        return {}
+    known = list(out.values())[-1]
+    prices = columns_of_boxes(task, p, known, sweeps, until, columns, enough)
+    known = known if prices is None else prices
+    little = LOOSE[prices is not None] * enough
+    name, shares = task.effort.name, p.cells.shares.high.size > 0  # under limits of shares, sweeps take too long
+    if name in AMPLE and group <= SMALL and not shares and float(task.histogram.count @ known) < little:
+        more = columns_of_boxes(task, p, known, sweeps, until, columns, enough, AMPLE[name])
+        prices = prices if more is None else more
+    if prices is not None:
+        out["columns of boxes"] = prices
+    elif boxed is None and sweeps and (boxed := box_search(task, effort, until)) is not None:
+        out |= _of_boxes(task, p, boxed, effort, until)
     if p.uneven and (near := neighbors(task, until)) is not None:
         out["neighbors"] = near
     return out
+
+
+def _of_boxes(task: Task, p: Pairs, boxed: tuple[int, int], effort: str, until: float | None) -> dict[str, np.ndarray]:
+    """The prices of ``box_prices`` by the name of their argument."""
+    found = box_prices(task, p, boxed, RAISES[effort], until)
+    return dict(zip(("neighbors", "boxes", "raised boxes"), found, strict=False))
 
 
 def first_part(sweeps: int, until: float | None) -> float | None:
@@ -225,7 +233,7 @@ def columns_of_boxes(
 
 
 def sweeps_of(task: Task, until: float | None) -> int:
-    """Limit of the sweeps over all anchors; 0 for groups of more than ``LARGEST`` rows, which have too many nodes."""
+    """Limit of the sweeps over all anchors; 0 for groups of more than ``LARGEST`` rows, where it proves little."""
     late = until is not None and clock() > until
     return 0 if late or not 1 < task.requirement.smallest <= LARGEST else SWEEPS
 
@@ -287,6 +295,8 @@ class BoxColumns:
 
         if seconds is not None and seconds <= 0.0:
             return None
+        if not self.many:
+            return most
         c, held = self.many, self.cells >= 0
         sizes = np.concatenate([[0], held.sum(axis=1), [some.size for some in self.lone]])
         start = np.cumsum(sizes).astype(np.int32)
