@@ -3,13 +3,14 @@
 Compiling takes seconds. So every kernel that must be compiled is logged under ``shoal.compiling``, by its name only,
 before the compiler starts.
 
-``njit`` makes a ``Kernel`` of a function, a subclass of numba's dispatcher that differs in four ways. No attribute of
+``njit`` makes a ``Kernel`` of a function, a subclass of numba's dispatcher that differs in five ways. No attribute of
 numba is replaced, so other code in the process compiles as it would without shoal.
 
 - Compilation is logged.
 - Compiled code is valid only for the text of all modules that the kernel comes from. Numba checks only the module of
   the outermost kernel, although the code includes the kernels that it calls from other modules. The compiler's own
   text counts, too.
+- The functions of compiled code are its own (``own_code``).
 - Arguments are typed without constants. To numba, each number or truth value written in a call (``fits(near, -1)``) has
   a type of its own, so it would compile a kernel for every combination of constants.
 - An interrupt never ends the compilation or loading of a kernel. Numba can't be stopped in the middle: its locks stay
