@@ -20,7 +20,14 @@ from shoal.kernels.tables.close_sweep import CloseShares, close_sweep
 from shoal.kernels.tables.multipliers import BoundedRows, Classes, Tight
 from shoal.model.privacy.base import CLOSE
 from shoal.model.task import Task
-from shoal.problems.tables.bounds.boxes import Pairs, columns_of_boxes, first_part, sweeps_of, without_lattice
+from shoal.problems.tables.bounds.boxes import (
+    SMALL_GROUP,
+    Pairs,
+    columns_of_boxes,
+    first_part,
+    sweeps_of,
+    without_lattice,
+)
 from shoal.problems.tables.bounds.class_program import SLICE, Multipliers, price, shares_of
 from shoal.problems.tables.bounds.pieces import ValueCuts
 from shoal.problems.tables.losses import Lattice, steps_bound
@@ -213,7 +220,7 @@ def lower_bounds(task: Task, *, until: float | None = None, program: bool = True
             else:
                 # If sensitive values matter, multipliers and prices of either sign prove more in the same time. If
                 # groups are large, subgradients do.
-                steep = effort == "thorough" and sweeper.group >= STEEP
+                steep = sweeper.group > SMALL_GROUP or (effort == "thorough" and sweeper.group >= STEEP)
                 sweeps = 0 if task.part or sweeper.asked or steep else sweeps_of(task, until)
                 _by_ascent(task, out, sweeper, effort, first_part(sweeps, until), clock() - since)
                 if sweeps and out.prices is not None:

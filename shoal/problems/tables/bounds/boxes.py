@@ -94,7 +94,7 @@ def box_prices(task: Task, p: Pairs, boxed: tuple[int, int], rounds: int, until:
     return found
 
 
-SMALL = 12  # rows of a group up to which the search may take longer if little is proved
+SMALL_GROUP = 12  # rows of a group up to which the search may take longer, and also runs beside a lattice
 LARGE = 20  # for larger groups it begins from raised boxes, because few sweeps are possible
 LARGEST = 100  # limit of the rows of a group
 SWEEPS = 60  # limit of the sweeps; all searches from some anchors between two of them count as one
@@ -170,7 +170,7 @@ def without_lattice(
     known = known if prices is None else prices
     little = LOOSE[prices is not None] * enough
     name, shares = task.effort.name, p.cells.shares.high.size > 0  # under limits of shares, sweeps take too long
-    if name in AMPLE and group <= SMALL and not shares and float(task.histogram.count @ known) < little:
+    if name in AMPLE and group <= SMALL_GROUP and not shares and float(task.histogram.count @ known) < little:
         more = columns_of_boxes(task, p, known, sweeps, until, columns, enough, AMPLE[name])
         prices = prices if more is None else more
     if prices is not None:
