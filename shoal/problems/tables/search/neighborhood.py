@@ -119,7 +119,7 @@ MOST = 120  # rows taken apart in a step, or four groups of the least size
 WIDEST = 1200  # the same at most, or three groups of the least size
 STEPS = {"fast": 0.0, "balanced": 0.3, "thorough": 12.0}  # steps for each row
 FEW = (50, 40_000)  # at least so many for each row, up to so many in all, if rows are narrow
-LONG, LONGEST = 2, 200_000  # the same for a larger table without hierarchies
+LONG, LONGEST = 2, 200_000  # the same for a larger table without hierarchies, or under limits of shares
 LONG_SHARES, LONG_RULED = 10, 5  # the same under limits of shares, and under further models
 FEW_RULED = (20, 40_000)  # as FEW, under further models, where a step takes longer
 LEAST = (10, 9_000)  # as FEW, for rows of any width
@@ -154,9 +154,10 @@ def steps_of(task: Task) -> int:
     areas = any(isinstance(column, Regions) for column in task.recoding.columns)  # a join computes a connected set
     width = 4 * NARROW if areas else sum(len(column.slots()) for column in task.recoding.columns)
     each, most = FEW_RULED if task.requirement.rules else FEW
-    if task.recoding.hierarchies is None:
-        need = task.requirement
-        long = LONG_RULED if need.rules else LONG_SHARES if max(need.frequency, default=1) > 1 else LONG
+    need = task.requirement
+    shares = max(need.frequency, default=1) > 1
+    if task.recoding.hierarchies is None or (shares and not need.rules):
+        long = LONG_RULED if need.rules else LONG_SHARES if shares else LONG
         most = min(max(most, long * rows), LONGEST)
     narrow = min(1.0, NARROW / max(width, 1))
     few = 0.0
