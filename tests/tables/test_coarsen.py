@@ -6,7 +6,7 @@ from itertools import pairwise, product
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import shoal
@@ -18,6 +18,7 @@ from shoal.model.recoding import Levels, Recoding
 from shoal.model.task import Task, shortfall
 from shoal.problems.catalogue import names
 from shoal.problems.tables import coarsen, group
+from tests.amount import thinned
 from tests.commands import run
 from tests.oracles.tables import eligible, least_total
 from tests.tables.checks import all_eligible
@@ -72,8 +73,15 @@ def tables(draw: st.DrawFn) -> tuple[Histogram, Requirement, Recoding]:
     return table, need, Recoding(tuple(columns), "ncp")
 
 
-@settings(deadline=None, max_examples=40)
+def below_the_star() -> tuple[Histogram, Requirement, Recoding]:
+    """Two rows that differ in both columns; with the second at its values, which forbids a star, they have no group."""
+    table = replace(Histogram.from_rows(np.array([[0, 2], [2, 3]])), quasi_sizes=(4, 4))
+    return table, Requirement(2), Recoding((Levels.tree(TREE), Levels.tree(TREE, ceiling=1)), "ncp")
+
+
+@settings(deadline=None, max_examples=thinned(400))
 @given(tables(), st.sampled_from(["fast", "balanced"]))
+@example(below_the_star(), "balanced")
 def test_levels_stars_and_bounds_against_every_choice_and_every_partition(asked, effort):
     table, need, recoding = asked
     least = by_hand(table, need, recoding)
@@ -96,7 +104,8 @@ def test_levels_stars_and_bounds_against_every_choice_and_every_partition(asked,
     assert facts["uniform_bound"] <= min(least.values()) / scale + 1e-12
     assert not facts["uniform_optimal"] or paid == pytest.approx(min(least.values()), abs=1e-9)
     if effort == "balanced":  # so few choices of so few rows are all decided
-        assert facts["uniform_optimal"]
+        assert paid == pytest.approx(min(least.values()), abs=1e-9)
+        assert facts["uniform_optimal"] or any(column.held for column in recoding.columns)
     for point in facts["curve"]:
         here = tuple(point["levels"].values())
         assert point["loss"] >= least[here] / scale - 1e-9
@@ -150,6 +159,19 @@ def test_it_beats_stars_alone_and_levels_alone_and_draws_the_curve():
     for one, other in pairwise(curve):
         assert one["stars"] < other["stars"]
         assert one["width"] > other["width"] or facts["levels"] in (one["levels"], other["levels"])
+
+
+def test_as_many_choices_as_an_effort_examines_are_all_examined(monkeypatch):
+    """The limit of the choices doesn't end the search before the last one, even if no bound leaves one out."""
+    monkeypatch.setattr(coarsen, "least", lambda coarse: 0.0)
+    table, recoding = table_of(40, 5)
+    two = replace(table, quasi=table.quasi[:, :1], quasi_names=table.quasi_names[:1], quasi_sizes=(16,))
+    task = Task(two, Requirement(3), Recoding(recoding.columns[:1], "ncp"), Effort("fast"))
+    for limit in range(1, 8):
+        monkeypatch.setitem(coarsen.LOOKS, "fast", limit)
+        walk = coarsen._LevelSearch(task)
+        walk.run()
+        assert walk.every == (limit >= 5)  # five levels
 
 
 def test_an_effort_ends_the_looks_and_seconds_are_kept(monkeypatch, ticking):

@@ -13,6 +13,7 @@ then the levels are the best of all, and the details say so.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import permutations, product
 from math import inf, prod
@@ -218,8 +219,12 @@ class _LevelSearch:
 
     def done(self) -> bool:
         """Whether the effort allows no further choice."""
-        late = self.until is not None and clock() > self.until
-        return bool(self.seen) and (late or len(self.seen) >= LOOKS[self.task.effort.name])
+        return bool(self.seen) and (self.late or len(self.seen) >= LOOKS[self.task.effort.name])
+
+    @property
+    def late(self) -> bool:
+        """Whether the search of the levels has had its share of the seconds."""
+        return self.until is not None and clock() > self.until
 
     def run(self) -> None:
         """Search a chain from the values to the stars, the best single levels, then around the best of these."""
@@ -239,9 +244,9 @@ class _LevelSearch:
             self.rest()
 
     def rest(self) -> None:
-        """Every choice that wasn't examined, if its bound is good enough."""
+        """Every choice that wasn't examined, if its bound is good enough; there are no more than may be examined."""
         for levels in product(*(range(x + 1) for x in self.top)):
-            if self.done():
+            if self.late:
                 return
             low = self.lower(levels)
             if levels not in self.seen and (self.best.over or low < self.best.loss):
@@ -300,7 +305,7 @@ class _LevelSearch:
         """
         seconds = self.task.effort.seconds
         finals = FINALS[self.task.effort.name] if seconds is None else 1 + int(seconds / FINAL)
-        points = sorted(self.seen.values(), key=lambda p: p.order)[:finals]
+        points = sorted((p for p in self.seen.values() if p.over == self.best.over), key=lambda p: p.order)[:finals]
         solved = [self._by_default(p.levels, Effort("fast")) for p in points] if len(points) > 1 else []
         points = sorted((s[0] for s in solved), key=lambda p: p.order) or points
         effort = self.task.effort
@@ -319,7 +324,8 @@ class _LevelSearch:
                 effort = Effort("seconds", min(remaining, max(remaining / len(left), PROOF)))
             levels = min(left, key=self.lower)
             tried.add(levels)
-            found = min([found, self._by_default(levels, effort)], key=lambda s: s[0].order)
+            with suppress(InfeasibleError):  # under a ceiling, stars are forbidden at some levels
+                found = min([found, self._by_default(levels, effort)], key=lambda s: s[0].order)
         return found
 
     def _by_default(self, levels: tuple[int, ...], effort: Effort) -> tuple[LevelChoice, Partition]:
